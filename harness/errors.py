@@ -12,6 +12,7 @@ OrchestrixError                 exit  retry class
 ├── RefMoved                     1    retryable  a compare-and-swap lost
 ├── LandingRefused               4    escalate   the target cannot be fast-forwarded
 ├── ContractViolation            5    terminal   a tool, path or delegation outside the contract
+├── ToolFailed                   1    retryable  an allowed tool did not do what was asked
 ├── IllegalTransition            5    terminal   a lifecycle step that the state machine does not know
 ├── Busy                         6    retryable  another coordinator holds the run
 │   └── Fenced                   6    terminal   this coordinator lost its lease; it must stop
@@ -120,6 +121,11 @@ class LandingRefused(OrchestrixError):
 class ContractViolation(OrchestrixError):
     code = "contract_violation"
     exit_code = Exit.VIOLATION
+
+
+class ToolFailed(OrchestrixError):
+    code = "tool_failed"
+    retry = Retry.RETRYABLE
 
 
 class IllegalTransition(OrchestrixError):

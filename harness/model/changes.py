@@ -1,0 +1,69 @@
+"""Values that describe what happened to files: changes, snapshots, merges, workspaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from harness.model.ids import CommitId, RefName, TreeId
+
+
+class Kind(StrEnum):
+    ADDED = "added"
+    MODIFIED = "modified"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path that differs between two trees; renames are a deletion and an addition."""
+
+    kind: Kind
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A sub-agent's git worktree, and what the harness keeps beside it, out of the agent's reach."""
+
+    name: str
+    path: Path
+    start: CommitId
+    branch: RefName | None
+    admin: Path
+    private_index: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The commit that the harness wrote from a workspace."""
+
+    commit: CommitId
+    tree: TreeId
+    changes: tuple[Change, ...]
+    agent_commits: tuple[CommitId, ...] = ()
+    nested: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    path: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A clean merge has a tree and no conflicts; a conflicted one has no tree."""
+
+    tree: TreeId | None
+    conflicts: tuple[Conflict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ParentDrift:
+    """What changed in the parent repository that the harness did not do."""
+
+    tampered: tuple[str, ...] = field(default=())
+    changed: tuple[str, ...] = field(default=())

@@ -1,0 +1,295 @@
+"""State is the fold of the log: `evolve(state, envelope)` over frozen values, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from harness.errors import IllegalTransition
+from harness.model import events as ev
+from harness.model import lifecycle
+from harness.model.ids import TaskId
+from harness.model.lifecycle import RunStatus, State
+
+
+@dataclass(frozen=True, slots=True)
+class StepState:
+    """One sub-agent."""
+
+    sub_agent_id: str
+    task_id: str
+    step_idx: int
+    step_id: str | None
+    title: str
+    contract: Mapping[str, Any]
+    state: State = State.CREATED
+    final_status: str | None = None
+    close_reason: str | None = None
+    message: str | None = None
+    start_point: str | None = None
+    attempts: int = 0
+    failed_attempts: int = 0
+    recoveries: int = 0
+    open_attempt: bool = False
+    commit: str | None = None
+    tree: str | None = None
+    changed_paths: tuple[str, ...] = ()
+    merge_commit: str | None = None
+    intended_merge: str | None = None
+    conflicts: tuple[Mapping[str, str], ...] = ()
+    kept_ref: str | None = None
+    kept: tuple[str, ...] = ()
+    report: str | None = None
+    workspaces: tuple[str, ...] = ()
+    started_at: str | None = None
+    ended_at: str | None = None
+    retry_at: str | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.state is State.CLOSED
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """One run."""
+
+    run_id: str
+    status: RunStatus = RunStatus.RUNNING
+    goal: str = ""
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    plan_path: str = ""
+    plan_digest: str = ""
+    base: str = ""
+    head: str = ""
+    target: str | None = None
+    integration_ref: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    exit_code: int | None = None
+    landed: str | None = None
+    created_at: str = ""
+    finished_at: str | None = None
+    coordinators: int = 0
+    steps: Mapping[str, StepState] = field(default_factory=lambda: MappingProxyType({}))
+    superseded: tuple[StepState, ...] = ()
+    last_seq: int = 0
+    last_hash: str = ev.GENESIS
+
+    def ordered(self) -> list[StepState]:
+        return sorted(self.steps.values(), key=lambda step: TaskId(step.task_id).order)
+
+
+def initial(run_id: str) -> RunState:
+    return RunState(run_id=run_id)
+
+
+def fold(run_id: str, envelopes: Iterable[ev.Envelope]) -> RunState:
+    """The state after all of these envelopes."""
+    state = initial(run_id)
+    for envelope in envelopes:
+        state = evolve(state, envelope)
+    return state
+
+
+def evolve(state: RunState, envelope: ev.Envelope) -> RunState:
+    """The state after one more envelope; raises IllegalTransition where the lifecycle forbids it."""
+    fact = envelope.fact()
+    handler = _HANDLERS.get(type(fact)) if fact is not None else None
+    if handler is not None:
+        state = handler(state, fact, envelope.ts)
+    return replace(state, last_seq=envelope.seq, last_hash=envelope.hash)
+
+
+def _created_run(state: RunState, fact: ev.RunCreated, ts: str) -> RunState:
+    if state.last_seq:
+        raise IllegalTransition(f"run {state.run_id} exists already")
+    return replace(
+        state,
+        goal=fact.goal,
+        plan=fact.plan,
+        plan_path=fact.plan_path,
+        plan_digest=fact.plan_digest,
+        base=fact.base,
+        head=fact.base,
+        target=fact.target,
+        integration_ref=fact.integration_ref,
+        options=fact.options,
+        created_at=ts,
+    )
+
+
+def _started_run(state: RunState, fact: ev.RunStarted, _ts: str) -> RunState:
+    """A new coordinator finds open attempts only where the last one died in them: that is a recovery, not a failure."""
+    steps = {
+        key: replace(step, open_attempt=False, recoveries=step.recoveries + 1) if step.open_attempt else step
+        for key, step in state.steps.items()
+    }
+    return replace(
+        state,
+        status=RunStatus.RUNNING,
+        exit_code=None,
+        finished_at=None,
+        coordinators=fact.epoch,
+        steps=MappingProxyType(steps),
+    )
+
+
+def _plan_changed(state: RunState, fact: ev.PlanChangeAccepted, _ts: str) -> RunState:
+    return replace(state, plan_digest=fact.new_digest)
+
+
+def _cancelled(state: RunState, _fact: ev.RunCancelled, ts: str) -> RunState:
+    return replace(state, status=RunStatus.CANCELLED, finished_at=ts)
+
+
+def _finished(state: RunState, fact: ev.RunFinished, ts: str) -> RunState:
+    return replace(state, status=RunStatus(fact.status), exit_code=fact.exit_code, head=fact.head, finished_at=ts)
+
+
+def _landed(state: RunState, fact: ev.RunLanded, _ts: str) -> RunState:
+    return replace(state, landed=fact.new, target=fact.target)
+
+
+def _created(state: RunState, fact: ev.SubagentCreated, _ts: str) -> RunState:
+    old = state.steps.get(fact.task)
+    if old is not None and not (old.done and old.final_status == "failed"):
+        raise IllegalTransition(f"step {fact.task} has a sub-agent that is not closed as failed")
+    step = StepState(
+        sub_agent_id=fact.sub_agent_id,
+        task_id=fact.task,
+        step_idx=fact.step_idx,
+        step_id=fact.step_id,
+        title=fact.title,
+        contract=fact.contract,
+    )
+    superseded = state.superseded if old is None else (*state.superseded, old)
+    return replace(state, steps=MappingProxyType({**state.steps, fact.task: step}), superseded=superseded)
+
+
+def _step_handler(change: Callable[[StepState, Any, str], StepState]) -> Callable[[RunState, Any, str], RunState]:
+    def handle(state: RunState, fact: ev.StepFact, ts: str) -> RunState:
+        step = state.steps.get(fact.task)
+        if step is None or step.sub_agent_id != fact.sub_agent_id:
+            raise IllegalTransition(f"no live sub-agent {fact.sub_agent_id}", hint="it was closed and replaced")
+        return replace(state, steps=MappingProxyType({**state.steps, fact.task: change(step, fact, ts)}))
+
+    return handle
+
+
+def _to(step: StepState, new: State) -> State:
+    return lifecycle.check(step.sub_agent_id, step.state, new)
+
+
+def _started(step: StepState, fact: ev.SubagentStarted, ts: str) -> StepState:
+    return replace(step, state=_to(step, State.RUNNING), start_point=fact.start_point, started_at=ts)
+
+
+def _attempt(step: StepState, fact: ev.SubagentAttempt, _ts: str) -> StepState:
+    if step.state is not State.RUNNING:
+        raise IllegalTransition(f"sub-agent {step.sub_agent_id} is {step.state}: no attempt can start")
+    return replace(step, attempts=fact.attempt, open_attempt=True, retry_at=None)
+
+
+def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> StepState:
+    paused = fact.reason == "rate_limited"
+    failed = step.failed_attempts + (0 if fact.ok or paused else 1)
+    return replace(step, open_attempt=False, failed_attempts=failed, message=None if fact.ok else fact.message)
+
+
+def _snapshot(step: StepState, fact: ev.SnapshotTaken, _ts: str) -> StepState:
+    return replace(step, commit=fact.commit, tree=fact.tree, changed_paths=tuple(fact.changed_paths))
+
+
+def _waiting(step: StepState, fact: ev.SubagentWaitingForMerge, _ts: str) -> StepState:
+    return replace(
+        step,
+        state=_to(step, State.WAITING_FOR_MERGE),
+        commit=fact.commit,
+        tree=fact.tree,
+        changed_paths=tuple(fact.changed_paths),
+        report=fact.report,
+        open_attempt=False,
+    )
+
+
+def _failed(step: StepState, fact: ev.SubagentFailed, ts: str) -> StepState:
+    return replace(
+        step,
+        state=_to(step, State.FAILED),
+        close_reason=fact.reason,
+        message=fact.message,
+        kept_ref=fact.kept_ref or step.kept_ref,
+        commit=fact.commit or step.commit,
+        open_attempt=False,
+        ended_at=ts,
+    )
+
+
+def _integrating(step: StepState, fact: ev.IntegrationStarted, _ts: str) -> StepState:
+    return replace(step, intended_merge=fact.merge_commit)
+
+
+def _integration_failed(step: StepState, fact: ev.IntegrationFailed, ts: str) -> StepState:
+    return replace(
+        step,
+        state=_to(step, State.FAILED),
+        close_reason=fact.reason,
+        message=fact.message,
+        conflicts=tuple(fact.conflicts),
+        kept_ref=fact.kept_ref or step.kept_ref,
+        ended_at=ts,
+    )
+
+
+def _closed(step: StepState, fact: ev.SubagentClosed, _ts: str) -> StepState:
+    expected = "completed" if step.state is State.COMPLETED else "failed"
+    if fact.final_status != expected:
+        raise IllegalTransition(f"sub-agent {step.sub_agent_id} is {step.state}, not {fact.final_status}")
+    return replace(step, state=_to(step, State.CLOSED), final_status=fact.final_status, close_reason=fact.close_reason)
+
+
+def _workspace(step: StepState, fact: ev.WorkspacePreparing, _ts: str) -> StepState:
+    return replace(step, workspaces=(*(path for path in step.workspaces if path != fact.path), fact.path))
+
+
+def _workspace_gone(step: StepState, fact: ev.WorkspaceRemoved, _ts: str) -> StepState:
+    return replace(step, workspaces=tuple(path for path in step.workspaces if path != fact.path))
+
+
+def _kept(step: StepState, fact: ev.WorkKept, _ts: str) -> StepState:
+    return replace(step, kept=(*step.kept, fact.ref), kept_ref=fact.ref)
+
+
+def _merged(state: RunState, fact: ev.WorktreeMerged, ts: str) -> RunState:
+    def change(step: StepState, merged: ev.WorktreeMerged, when: str) -> StepState:
+        return replace(
+            step, state=_to(step, State.COMPLETED), merge_commit=merged.merge_commit, message=None, ended_at=when
+        )
+
+    return replace(_step_handler(change)(state, fact, ts), head=fact.merge_commit)
+
+
+_HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {
+    ev.RunCreated: _created_run,
+    ev.RunStarted: _started_run,
+    ev.PlanChangeAccepted: _plan_changed,
+    ev.RunCancelled: _cancelled,
+    ev.RunFinished: _finished,
+    ev.RunLanded: _landed,
+    ev.SubagentCreated: _created,
+    ev.SubagentStarted: _step_handler(_started),
+    ev.SubagentAttempt: _step_handler(_attempt),
+    ev.AttemptFinished: _step_handler(_attempt_finished),
+    ev.SnapshotTaken: _step_handler(_snapshot),
+    ev.SubagentWaitingForMerge: _step_handler(_waiting),
+    ev.SubagentFailed: _step_handler(_failed),
+    ev.IntegrationStarted: _step_handler(_integrating),
+    ev.IntegrationFailed: _step_handler(_integration_failed),
+    ev.WorktreeMerged: _merged,
+    ev.SubagentClosed: _step_handler(_closed),
+    ev.WorkspacePreparing: _step_handler(_workspace),
+    ev.WorkspaceRemoved: _step_handler(_workspace_gone),
+    ev.WorkKept: _step_handler(_kept),
+}

@@ -1,0 +1,200 @@
+"""The seams: Protocols only. The engine sees these, never a concrete class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from harness.model.changes import Change, Merge, ParentDrift, Snapshot, Workspace
+from harness.model.contract import Contract
+from harness.model.events import Envelope, Fact
+from harness.model.ids import CommitId, RefName, RunId, TreeId
+from harness.model.process import ProcessIdentity, ProcessResult, ProcessSpec
+from harness.model.state import RunState
+from harness.model.verdict import Failure
+
+
+class Clock(Protocol):
+    """Time as the harness sees it."""
+
+    def now(self) -> datetime:
+        """The current instant, in UTC."""
+
+    def commit_time(self) -> int:
+        """Seconds since the epoch for commits; fixed where the clock is fixed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to append to a run: every append carries the epoch, and an older epoch is refused."""
+
+    run_id: RunId
+    epoch: int
+
+
+class Store(Protocol):
+    """Append-only log and projections. State = fold(log); rows are written in the same transaction."""
+
+    def acquire(self, run_id: RunId, holder: Mapping[str, Any]) -> Lease:
+        """A new epoch for this holder; raises Busy, naming the holder, while another one's lease is alive."""
+
+    def heartbeat(self, lease: Lease) -> None:
+        """Keeps the lease alive; raises Fenced when a newer epoch exists."""
+
+    def release(self, lease: Lease) -> None:
+        """Gives the lease back; a no-op when it was lost."""
+
+    def holder(self, run_id: RunId) -> Mapping[str, Any] | None:
+        """Who holds the run now; None when nobody does or the lease has run out."""
+
+    def append(self, lease: Lease, facts: Sequence[Fact]) -> RunState:
+        """All of these facts durably, or none; raises Fenced, IllegalTransition or StoreFailed. Returns the new state."""
+
+    def state(self, run_id: RunId) -> RunState:
+        """The fold of the run's log; raises NotFound."""
+
+    def events(self, run_id: RunId, after: int = 0) -> Iterator[Envelope]:
+        """Envelopes in `seq` order, those after `after`."""
+
+    def run_ids(self) -> list[RunId]:
+        """Every run, oldest first."""
+
+    def audit(self, run_id: RunId) -> list[str]:
+        """Everything that does not verify: hash chain, gaps, rows that are not the fold; empty when intact."""
+
+    def close(self) -> None: ...
+
+
+class Vcs(Protocol):
+    """One repository. Calls block (they run git or read objects); the engine calls them from worker threads."""
+
+    def resolve(self, revision: str) -> CommitId:
+        """The commit that a revision names; raises UsageError."""
+
+    def head_branch(self) -> RefName | None:
+        """The branch that the user's checkout is on; None when HEAD is detached."""
+
+    def read_ref(self, ref: RefName) -> CommitId | None: ...
+
+    def move_ref(self, ref: RefName, new: CommitId, old: CommitId | None) -> None:
+        """Compare-and-swap; `old` None means that the ref must not exist; raises RefMoved."""
+
+    def delete_ref(self, ref: RefName, old: CommitId) -> None:
+        """Deletes the ref if it still is at `old`; raises RefMoved."""
+
+    def refs_under(self, prefix: str) -> dict[RefName, CommitId]: ...
+
+    def tree_of(self, commit: CommitId) -> TreeId: ...
+
+    def commit(self, tree: TreeId, parents: Sequence[CommitId], message: str, when: int) -> CommitId:
+        """A commit object by the harness' identity; the same arguments give the same id."""
+
+    def changes(self, old: CommitId, new: CommitId) -> tuple[Change, ...]:
+        """Paths that differ between two commits, without rename detection, sorted."""
+
+    def diff(self, old: CommitId, new: CommitId) -> bytes:
+        """A unified diff for people."""
+
+    def merge(self, ours: CommitId, theirs: CommitId, base: CommitId) -> Merge:
+        """The three-way merge that `git merge` would make with this base, attributes included; touches no checkout."""
+
+    def with_file(self, tree: TreeId, path: str, content: bytes) -> TreeId:
+        """The tree with one regular file added or replaced."""
+
+    def open_workspace(self, run: RunId, name: str, start: CommitId, branch: RefName | None) -> Workspace:
+        """A new worktree at `start`, on `branch` (created, or moved here when the harness made it) or detached.
+
+        A half-made or left-over worktree of the same name is removed first; its work must have been kept.
+        """
+
+    def find_workspace(self, run: RunId, name: str) -> Workspace | None:
+        """A workspace that an earlier coordinator made, if it is whole."""
+
+    def workspace_path(self, run: RunId, name: str) -> Path:
+        """Where `open_workspace` will make it; known before it is made, so that the intent can be logged."""
+
+    def snapshot(self, workspace: Workspace, message: str, when: int) -> Snapshot:
+        """The files as they are, as a commit on the workspace's start point."""
+
+    def remove_workspace(self, run: RunId, name: str) -> None:
+        """Removes worktree and bookkeeping of this name, also half-made ones; never follows a link out of it."""
+
+    def workspaces(self) -> list[tuple[RunId, str, Path]]:
+        """Every workspace on disk that belongs to this repository, also those of crashed runs."""
+
+    def seal_parent(self, run: RunId) -> None:
+        """Remembers hooks, config, attributes, refs, index and files of the parent as they are now."""
+
+    def parent_drift(self, run: RunId) -> ParentDrift:
+        """What changed in the parent since it was last sealed or asked, less what the harness did itself."""
+
+    def fast_forward(self, branch: RefName, new: CommitId) -> CommitId | None:
+        """Moves the branch, and the checkout that it is checked out in; returns where it was; raises LandingRefused."""
+
+    def write_record(self, run: RunId, files: Mapping[str, bytes], when: int) -> CommitId:
+        """The finished run as a commit under refs/orchestrix/runs/<run>."""
+
+    def read_record(self, run: RunId) -> dict[str, bytes]:
+        """The files of a record; raises NotFound."""
+
+
+class Processes(Protocol):
+    """The one door through which programs of a step run."""
+
+    @property
+    def name(self) -> str:
+        """Which confinement this is: bwrap, subreaper."""
+
+    @property
+    def protects_parent(self) -> bool:
+        """Whether the parent repository is unwritable from inside."""
+
+    async def run(self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None]) -> ProcessResult:
+        """Runs to the end of the whole process tree; cancelling the call ends the tree before it returns."""
+
+
+class Tools(Protocol):
+    """The broker: every call is checked against the contract first."""
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """What the tool answered; raises ContractViolation when it is not allowed, ToolFailed when it did not work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One attempt, as an agent sees it."""
+
+    contract: Contract
+    attempt: int
+    workspace: Path
+    prompt: str
+    env: Mapping[str, str]
+    private: Path
+    log: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an agent says of itself; the tree and the checks decide."""
+
+    failure: Failure | None = None
+    exit_code: int | None = None
+    usage: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Agent(Protocol):
+    """A way to get work done."""
+
+    async def perform(self, job: Job, tools: Tools, execute: Execute) -> Outcome:
+        """Does the work in the workspace, or says why not."""
+
+
+class Execute(Protocol):
+    """Runs one program of this step: the engine adds rights, limits, log and events."""
+
+    async def __call__(
+        self, argv: Sequence[str], *, purpose: str, stdin: bytes = b"", env: Mapping[str, str] | None = None
+    ) -> ProcessResult: ...
