@@ -12,7 +12,9 @@ _LONGEST_MS = 30 * 86_400_000
 def parse_ms(value: str | float) -> int:
     """Milliseconds; raises ValueError with the accepted forms."""
     if isinstance(value, bool):
-        raise ValueError("a duration is a number of seconds or text such as 90s, 15m, 1h30m")
+        raise ValueError(  # noqa: TRY004 - pydantic turns ValueError into a placed error, TypeError into a crash
+            "a duration is a number of seconds or text such as 90s, 15m, 1h30m"
+        )
     if isinstance(value, int | float):
         milliseconds = value * 1_000
     else:
@@ -28,9 +30,9 @@ def parse_ms(value: str | float) -> int:
 
 def text(milliseconds: int) -> str:
     """The shortest form that a person reads at a glance."""
-    if milliseconds < 1_000:
+    if milliseconds < _UNITS["s"]:
         return f"{milliseconds}ms"
-    if milliseconds < 60_000:
+    if milliseconds < _UNITS["m"]:
         return f"{milliseconds / 1000:.1f}s"
     minutes, rest = divmod(milliseconds // 1000, 60)
     if minutes < 60:  # noqa: PLR2004 - minutes in an hour
