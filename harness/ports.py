@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from harness.model.changes import Change, Merge, ParentDrift, Snapshot, Workspace
-from harness.model.contract import Contract
-from harness.model.events import Envelope, Fact
-from harness.model.ids import CommitId, RefName, RunId, TreeId
-from harness.model.process import ProcessIdentity, ProcessResult, ProcessSpec
-from harness.model.state import RunState
-from harness.model.verdict import Failure
+if TYPE_CHECKING:  # the CLI's quick commands need these seams, not pydantic behind the contract
+    from harness.model.changes import Change, Merge, ParentDrift, Snapshot, Workspace
+    from harness.model.contract import Contract
+    from harness.model.events import Envelope, Fact
+    from harness.model.ids import CommitId, RefName, RunId, TreeId
+    from harness.model.process import ProcessIdentity, ProcessResult, ProcessSpec
+    from harness.model.state import RunState
+    from harness.model.verdict import Failure
 
 
 class Clock(Protocol):
@@ -68,6 +69,15 @@ class Store(Protocol):
     def close(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class AgentRights:
+    """The least that lets `git commit` work in a workspace while the shared repository stays unwritable."""
+
+    writable: tuple[Path, ...] = ()
+    readable: tuple[Path, ...] = ()
+    mounts: tuple[tuple[Path, Path, bool], ...] = ()
+
+
 class Vcs(Protocol):
     """One repository. Calls block (they run git or read objects); the engine calls them from worker threads."""
 
@@ -116,6 +126,12 @@ class Vcs(Protocol):
     def workspace_path(self, run: RunId, name: str) -> Path:
         """Where `open_workspace` will make it; known before it is made, so that the intent can be logged."""
 
+    def prepare(self, run: RunId, name: str, copy: Sequence[str], link: Sequence[str]) -> None:
+        """Brings in what `.worktreeinclude`, the copy list and the link list name; never part of a snapshot."""
+
+    def agent_rights(self, workspace: Workspace) -> AgentRights:
+        """What git must be able to write when the agent commits inside a sandbox."""
+
     def snapshot(self, workspace: Workspace, message: str, when: int) -> Snapshot:
         """The files as they are, as a commit on the workspace's start point."""
 
@@ -149,8 +165,15 @@ class Processes(Protocol):
         """Which confinement this is: bwrap, subreaper."""
 
     @property
+    def why(self) -> str:
+        """Why it is this one, for people."""
+
+    @property
     def protects_parent(self) -> bool:
         """Whether the parent repository is unwritable from inside."""
+
+    def end_orphan(self, who: ProcessIdentity) -> bool:
+        """Ends what is left of a dead coordinator's process tree; never a process that only reuses the pid."""
 
     async def run(self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None]) -> ProcessResult:
         """Runs to the end of the whole process tree; cancelling the call ends the tree before it returns."""

@@ -11,7 +11,7 @@ _LONGEST_MS = 30 * 86_400_000
 
 def parse_ms(value: str | float) -> int:
     """Milliseconds; raises ValueError with the accepted forms."""
-    if isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(  # noqa: TRY004 - pydantic turns ValueError into a placed error, TypeError into a crash
             "a duration is a number of seconds or text such as 90s, 15m, 1h30m"
         )

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field, fields
+import re
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from harness.model.ids import RunId
+from harness.model.value import Value
 
 GENESIS = "0" * 64
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class Fact(Value):
     """One thing that happened; `summary` draws the condensed timeline, the fields are the expansion."""
 
     type: ClassVar[str]
@@ -31,10 +33,9 @@ class Fact:
         return None
 
     def payload(self) -> dict[str, Any]:
-        return {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: getattr(self, name) for name in self.fields}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunCreated(Fact):
     type = "run.created"
     goal: str
@@ -51,7 +52,6 @@ class RunCreated(Fact):
         return f"run of {len(self.plan['steps'])} steps on {self.base[:12]}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(Fact):
     """A coordinator took the run; `resumed` when it is not the first."""
 
@@ -65,7 +65,6 @@ class RunStarted(Fact):
         return f"{'resumed' if self.resumed else 'started'} by process {self.holder.get('pid')}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OverlapAllowed(Fact):
     type = "run.overlap_allowed"
     pairs: list[list[int]]
@@ -75,7 +74,6 @@ class OverlapAllowed(Fact):
         return "overlapping ownership allowed: " + ", ".join(f"{a} and {b}" for a, b in self.pairs)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanChangeAccepted(Fact):
     type = "run.plan_change_accepted"
     old_digest: str
@@ -86,7 +84,6 @@ class PlanChangeAccepted(Fact):
         return f"changed plan file accepted ({self.new_digest[:12]})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunCancelled(Fact):
     """The coordinator stopped on request; the run can be resumed."""
 
@@ -98,7 +95,6 @@ class RunCancelled(Fact):
         return f"cancelled: {self.cause}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished(Fact):
     type = "run.finished"
     status: str
@@ -112,7 +108,6 @@ class RunFinished(Fact):
         return f"{self.status}: {self.merged} merged, {self.failed} failed (exit {self.exit_code})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunLanded(Fact):
     type = "run.landed"
     target: str
@@ -124,7 +119,6 @@ class RunLanded(Fact):
         return f"landed on {self.target} at {self.new[:12]}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ParentChanged(Fact):
     """The user's branches, index or files changed during the run; reported, not punished at a desk."""
 
@@ -137,7 +131,6 @@ class ParentChanged(Fact):
         return f"parent changed: {', '.join(self.what[:3])}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ParentTampered(Fact):
     """Hooks, config, attributes or the run's own refs changed; the harness did not do it."""
 
@@ -150,7 +143,6 @@ class ParentTampered(Fact):
         return f"parent tampered with: {', '.join(self.what[:3])}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StepFact(Fact):
     """A fact about one sub-agent."""
 
@@ -163,7 +155,6 @@ class StepFact(Fact):
         return self.task
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SubagentCreated(StepFact):
     type = "agent.subagent_created"
     title: str
@@ -175,7 +166,6 @@ class SubagentCreated(StepFact):
         return f"step {self.task} created: {self.title}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SubagentStarted(StepFact):
     type = "agent.subagent_started"
     start_point: str
@@ -186,7 +176,6 @@ class SubagentStarted(StepFact):
         return f"step {self.task} started on {self.start_point[:12]}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SubagentAttempt(StepFact):
     type = "agent.subagent_attempt"
     attempt: int
@@ -198,7 +187,6 @@ class SubagentAttempt(StepFact):
         return f"step {self.task} attempt {self.attempt} by {self.agent}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SubagentWaitingForMerge(StepFact):
     type = "agent.subagent_waiting_for_merge"
     commit: str
@@ -211,7 +199,6 @@ class SubagentWaitingForMerge(StepFact):
         return f"step {self.task} waits for merge ({len(self.changed_paths)} paths)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SubagentFailed(StepFact):
     type = "agent.subagent_failed"
     reason: str
@@ -225,7 +212,6 @@ class SubagentFailed(StepFact):
         return f"step {self.task} failed: {self.reason}: {_line(self.message)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WorktreeMerged(StepFact):
     type = "agent.worktree_merged"
     commit: str
@@ -238,7 +224,6 @@ class WorktreeMerged(StepFact):
         return f"step {self.task} merged as {self.merge_commit[:12]}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class IntegrationFailed(StepFact):
     """The child parked, but its work could not be integrated: that is the child's failure."""
 
@@ -254,7 +239,6 @@ class IntegrationFailed(StepFact):
         return f"step {self.task} not integrated: {self.reason}: {_line(self.message)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SubagentClosed(StepFact):
     type = "agent.subagent_closed"
     final_status: str
@@ -265,7 +249,6 @@ class SubagentClosed(StepFact):
         return f"step {self.task} closed as {self.final_status}: {self.close_reason}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspacePreparing(StepFact):
     """Intent: a worktree is about to be made at `path`."""
 
@@ -280,7 +263,6 @@ class WorkspacePreparing(StepFact):
         return f"step {self.task} prepares a workspace ({self.purpose})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceRemoved(StepFact):
     type = "workspace.removed"
     path: str
@@ -290,7 +272,6 @@ class WorkspaceRemoved(StepFact):
         return f"step {self.task} workspace removed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessStarted(StepFact):
     """Identifies a child process beyond its pid, so that an orphan can be ended and a stranger never is."""
 
@@ -307,7 +288,6 @@ class ProcessStarted(StepFact):
         return f"step {self.task} process {self.pid} ({self.purpose}, {self.sandbox})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptFinished(StepFact):
     type = "attempt.finished"
     attempt: int
@@ -319,6 +299,8 @@ class AttemptFinished(StepFact):
     log: str | None = None
     retry_in_ms: int | None = None
     usage: dict[str, Any] = field(default_factory=dict)
+    account: str = ""
+    criteria: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def summary(self) -> str:
@@ -326,13 +308,14 @@ class AttemptFinished(StepFact):
         return f"step {self.task} attempt {self.attempt}: {outcome}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotTaken(StepFact):
     type = "snapshot.taken"
     attempt: int
     commit: str
     tree: str
     changed_paths: list[str]
+    kinds: list[str] = field(default_factory=list)
+    changed_total: int = 0
     agent_commits: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -341,7 +324,6 @@ class SnapshotTaken(StepFact):
         return f"step {self.task} snapshot {self.commit[:12]} ({len(self.changed_paths)} paths)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkKept(StepFact):
     type = "work.kept"
     ref: str
@@ -353,7 +335,6 @@ class WorkKept(StepFact):
         return f"step {self.task} work kept at {self.ref}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCalled(StepFact):
     type = "tool.called"
     tool: str
@@ -366,7 +347,6 @@ class ToolCalled(StepFact):
         return f"step {self.task} {self.tool}: {'ok' if self.ok else _line(self.message)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDenied(StepFact):
     type = "tool.denied"
     tool: str
@@ -378,7 +358,6 @@ class ToolDenied(StepFact):
         return f"step {self.task} denied {self.tool}: {_line(self.message)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OwnershipExcepted(StepFact):
     type = "ownership.exception_granted"
     path: str
@@ -389,7 +368,6 @@ class OwnershipExcepted(StepFact):
         return f"step {self.task} may change {self.path}: {_line(self.reason)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckFinished(StepFact):
     """One check on one tree; `where` is workspace, merged or base."""
 
@@ -409,7 +387,6 @@ class CheckFinished(StepFact):
         return f"step {self.task} check on {self.where} {outcome}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class IntegrationStarted(StepFact):
     """Intent: the integration ref is about to move from `previous` to `merge_commit`."""
 
@@ -479,20 +456,23 @@ class Envelope:
     hash: str
 
     def as_dict(self) -> dict[str, Any]:
-        return {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: getattr(self, name) for name in self.__slots__}
 
     def fact(self) -> Fact | None:
         """The typed fact; None for a type that a newer version wrote."""
         cls = TYPES.get(self.type)
         if cls is None:
             return None
-        known = {item.name for item in fields(cls)}
-        return cls(**{name: value for name, value in self.payload.items() if name in known})
+        return cls(**{name: value for name, value in self.payload.items() if name in cls.fields})
 
 
 def canonical(value: Any) -> str:
-    """The one JSON text of a value: sorted keys, no spaces, UTF-8."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    """The one JSON text of a value: sorted keys, no spaces, UTF-8.
+
+    What UTF-8 cannot hold (half a surrogate pair, as in a file name of another encoding) is spelled out.
+    """
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return _SURROGATE.sub(lambda found: f"\\\\u{ord(found[0]):04x}", text)
 
 
 def digest(envelope: dict[str, Any]) -> str:
@@ -511,7 +491,7 @@ def seal(fact: Fact, *, run_id: RunId, seq: int, prev_hash: str, ts: str) -> Env
         "ts": ts,
         "task_id": fact.task_id,
         "trace_id": hashlib.sha256(run_id.encode()).hexdigest()[:32],
-        "summary": fact.summary,
+        "summary": json.loads(canonical(" ".join(fact.summary.split()))),
         "payload": json.loads(canonical(fact.payload())),
         "prev_hash": prev_hash,
     }

@@ -96,6 +96,8 @@ def fold(run_id: str, envelopes: Iterable[ev.Envelope]) -> RunState:
 def evolve(state: RunState, envelope: ev.Envelope) -> RunState:
     """The state after one more envelope; raises IllegalTransition where the lifecycle forbids it."""
     fact = envelope.fact()
+    if not state.last_seq and not isinstance(fact, ev.RunCreated):
+        raise IllegalTransition(f"run {state.run_id} does not exist: {envelope.type} cannot be its first event")
     handler = _HANDLERS.get(type(fact)) if fact is not None else None
     if handler is not None:
         state = handler(state, fact, envelope.ts)
@@ -156,6 +158,9 @@ def _created(state: RunState, fact: ev.SubagentCreated, _ts: str) -> RunState:
     old = state.steps.get(fact.task)
     if old is not None and not (old.done and old.final_status == "failed"):
         raise IllegalTransition(f"step {fact.task} has a sub-agent that is not closed as failed")
+    superseded = state.superseded if old is None else (*state.superseded, old)
+    if any(fact.sub_agent_id == other.sub_agent_id for other in superseded):
+        raise IllegalTransition(f"sub-agent {fact.sub_agent_id} exists already", sub_agent_id=fact.sub_agent_id)
     step = StepState(
         sub_agent_id=fact.sub_agent_id,
         task_id=fact.task,
@@ -164,7 +169,6 @@ def _created(state: RunState, fact: ev.SubagentCreated, _ts: str) -> RunState:
         title=fact.title,
         contract=fact.contract,
     )
-    superseded = state.superseded if old is None else (*state.superseded, old)
     return replace(state, steps=MappingProxyType({**state.steps, fact.task: step}), superseded=superseded)
 
 

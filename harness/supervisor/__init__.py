@@ -1,0 +1,46 @@
+"""Hierarchical supervisors: contract nodes, a registry, subgraph calls, budgets, allowlists and a decision trace.
+
+Importing this package does not import langgraph; only `build_graph_from_registry` does, when it is called.
+"""
+
+from harness.supervisor.contracts import NodeContract, SubgraphContract, SubgraphDefinition, TriggerCondition
+from harness.supervisor.decisions import (
+    HierarchicalDecision,
+    MatchedRule,
+    RoutingDecision,
+    RoutingReason,
+    SupervisorDecision,
+)
+from harness.supervisor.drivers.native import run_registry
+from harness.supervisor.generic import GenericSupervisor
+from harness.supervisor.graph import build_graph_from_registry
+from harness.supervisor.node import ModularNode
+from harness.supervisor.records import Budgets, CallStackFrame, DecisionTraceItem
+from harness.supervisor.refusals import RegistryInvalid
+from harness.supervisor.registry import NodeRegistry
+from harness.supervisor.slices import NodeInputs, NodeOutputs
+from harness.supervisor.triggers import TriggerMatch
+
+__all__ = [
+    "Budgets",
+    "CallStackFrame",
+    "DecisionTraceItem",
+    "GenericSupervisor",
+    "HierarchicalDecision",
+    "MatchedRule",
+    "ModularNode",
+    "NodeContract",
+    "NodeInputs",
+    "NodeOutputs",
+    "NodeRegistry",
+    "RegistryInvalid",
+    "RoutingDecision",
+    "RoutingReason",
+    "SubgraphContract",
+    "SubgraphDefinition",
+    "SupervisorDecision",
+    "TriggerCondition",
+    "TriggerMatch",
+    "build_graph_from_registry",
+    "run_registry",
+]

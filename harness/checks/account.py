@@ -1,0 +1,111 @@
+"""The agent's own account: text for people, and the few structured fields that the harness reads.
+
+An account can only make an outcome worse (it admits a failure) or ask for an exception; it never makes one better.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.model import limits
+
+_FENCE = "---"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    text: str = ""
+    admits_failure: str | None = None
+    criteria: tuple[dict[str, Any], ...] = ()
+    exceptions: dict[str, str] = field(default_factory=dict)
+    problem: str | None = None
+
+
+def read(workspace: Path, report_path: str) -> Account:
+    """What the agent wrote at the report path; links, devices and oversized files are not followed or read whole."""
+    path = workspace / report_path
+    if path.parent.is_symlink():
+        return Account(problem="the report's directory is a symbolic link; it was not read")
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return Account()
+    except OSError as error:
+        return Account(problem=f"the report could not be read: {error.strerror}")
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return Account(problem="the report is not a regular file; it was not read")
+        raw = file.read(limits.REPORT_BYTES + 1)
+    if len(raw) > limits.REPORT_BYTES:
+        return Account(
+            text=_clean(raw[: limits.ACCOUNT_CHARS].decode("utf-8", "replace")), problem="the report is oversized"
+        )
+    return parse(raw.decode("utf-8", "replace"))
+
+
+def parse(text: str) -> Account:
+    """The account in a report's text; a front matter that does not parse is a problem, not an error."""
+    lines = text.split("\n")
+    if lines[0].strip() != _FENCE:
+        return Account(text=_clean(text))
+    end = next((n for n, line in enumerate(lines[1:], 1) if line.strip() == _FENCE), None)
+    if end is None:
+        return Account(text=_clean(text), problem="the report's front matter has no end")
+    body = _clean("\n".join(lines[end + 1 :]))
+    try:
+        front = _load("\n".join(lines[1:end]))
+    except ValueError as error:
+        return Account(text=body, problem=f"the report's front matter does not parse: {error}")
+    return Account(
+        text=body,
+        admits_failure=_failure(front),
+        criteria=tuple(item for item in _list(front, "criteria") if isinstance(item, dict)),
+        exceptions={
+            item["path"]: item["reason"].strip()
+            for item in _list(front, "ownership_exceptions")
+            if isinstance(item, dict)
+            and isinstance(item.get("path"), str)
+            and isinstance(item.get("reason"), str)
+            and item["reason"].strip()
+        },
+    )
+
+
+def _load(text: str) -> dict[str, Any]:
+    import yaml  # noqa: PLC0415 - only steps whose agent wrote front matter pay for it
+
+    try:
+        events = sum(1 for event in yaml.parse(text, Loader=yaml.SafeLoader) if isinstance(event, yaml.AliasEvent))
+        if events:
+            raise ValueError("aliases are not allowed")
+        front = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(" ".join(str(error).split())[:200]) from error
+    if front is None:
+        return {}
+    if not isinstance(front, dict):
+        raise ValueError("it is not a mapping")  # noqa: TRY004 - one kind of error for the caller
+    return front
+
+
+def _list(front: dict[str, Any], name: str) -> list[Any]:
+    value = front.get(name)
+    return value if isinstance(value, list) else []
+
+
+def _failure(front: dict[str, Any]) -> str | None:
+    status = str(front.get("status", "")).strip().lower()
+    if status in {"failed", "failure", "blocked", "error", "incomplete"}:
+        return (
+            f"the agent reports {status}: {str(front.get('summary') or front.get('reason') or 'no reason given')[:500]}"
+        )
+    return None
+
+
+def _clean(text: str) -> str:
+    kept = "".join(char for char in text if char in "\n\t" or char.isprintable())
+    return kept.strip()[: limits.ACCOUNT_CHARS]

@@ -1,0 +1,105 @@
+"""Finds the command, loads only its file, and turns every error into one line and an exit status."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import typer
+
+from harness.cli import output
+from harness.errors import Exit, OrchestrixError, UsageError
+
+COMMANDS = (
+    "init",
+    "schema",
+    "validate",
+    "graph",
+    "run",
+    "resume",
+    "retry",
+    "cancel",
+    "ci",
+    "list",
+    "status",
+    "show",
+    "events",
+    "logs",
+    "report",
+    "diff",
+    "land",
+    "clean",
+    "restore",
+    "doctor",
+    "agents",
+    "audit",
+    "config",
+    "demo",
+    "version",
+    "completion",
+)
+
+
+def build(names: tuple[str, ...]) -> typer.Typer:
+    """A Typer app with these commands; loading one command keeps start-up near bare Python's."""
+    app = typer.Typer(
+        name="orchestrix",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        help="Turns a plan into merged, verified commits: one agent, one worktree, one contract for each step.",
+    )
+
+    @app.callback()
+    def root(
+        directory: str = typer.Option("", "-C", metavar="DIR", help="Work as if started in DIR."),
+        version: bool = typer.Option(False, "--version", "-V", help="Print the version and exit."),
+    ) -> None:
+        if version:
+            from harness import __version__  # noqa: PLC0415 - rarely needed
+
+            typer.echo(f"orchestrix {__version__}")
+            raise typer.Exit
+        if directory:
+            _enter(directory)
+
+    for name in names:
+        importlib.import_module(f"harness.cli.commands.{name}").register(app)
+    return app
+
+
+def _enter(directory: str) -> None:
+    try:
+        os.chdir(directory)
+    except OSError as error:
+        raise UsageError(
+            f"cannot work in {directory}: {error.strerror}", hint="give -C an existing directory"
+        ) from error
+
+
+def run(argv: list[str]) -> int:
+    """The exit status of this call; never a traceback for what a user or the environment did."""
+    wanted = next((word for word in argv if not word.startswith("-")), None)
+    alone = (wanted,) if wanted in COMMANDS and argv[0] == wanted else COMMANDS
+    as_json = "--json" in argv
+    try:
+        result = typer.main.get_command(build(alone))(argv, standalone_mode=False, prog_name="orchestrix")
+        sys.stdout.flush()
+        return result if isinstance(result, int) else Exit.OK
+    except OrchestrixError as error:
+        output.failure(error, as_json=as_json)
+        return error.exit_code
+    except KeyboardInterrupt:
+        output.failure(OrchestrixError("interrupted"), as_json=as_json)
+        return Exit.SIGINT
+    except BrokenPipeError:
+        # The reader went away (`orchestrix events | head`): that is its right, not an error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.OK
+    except Exception as error:
+        if not hasattr(error, "format_message"):
+            raise
+        output.failure(UsageError(error.format_message(), hint="see orchestrix --help"), as_json=as_json)
+        return Exit.USAGE

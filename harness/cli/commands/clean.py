@@ -1,0 +1,33 @@
+"""`orchestrix clean`: remove what is merged or kept."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from harness.cli import options, output
+from harness.cli.options import Directory, Json
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def clean(
+        directory: Directory = None,
+        dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+        as_json: Json = False,
+    ) -> None:
+        """Remove workspaces and branches whose work is merged or kept; nothing else."""
+        from harness.runs import clean as cleaning  # noqa: PLC0415 - loaded with the log
+        from harness.wiring import Project  # noqa: PLC0415 - as above
+
+        project = Project.at(options.here(directory))
+        gone = cleaning.clean(project, dry_run=dry_run)
+        if as_json:
+            rows = [{"run_id": item.run_id, "what": item.what, "why": item.why} for item in gone]
+            output.emit({"removed": rows, "dry_run": dry_run})
+            return
+        for item in gone:
+            output.line(f"{'would remove' if dry_run else 'removed'} {item.what}: {item.why}")
+        if not gone:
+            output.line("nothing to clean")

@@ -1,0 +1,45 @@
+"""`orchestrix events`: the log of a run."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Annotated
+
+import typer
+
+from harness.cli import options, output
+from harness.cli.options import Directory, Jsonl, Run
+
+_PAUSE_SECONDS = 0.2
+_ENDS = ("run.finished", "run.cancelled")
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def events(
+        run: Run = "latest",
+        directory: Directory = None,
+        follow: Annotated[bool, typer.Option("-f", "--follow", help="Wait for more until the run ends.")] = False,
+        after: Annotated[int, typer.Option(help="Only events after this seq.")] = 0,
+        jsonl: Jsonl = False,
+        as_json: Annotated[bool, typer.Option("--json", help="Same as --jsonl: one envelope a line.")] = False,
+    ) -> None:
+        """Print the events of RUN in order: a condensed timeline, or JSON lines."""
+        from harness.wiring import Project  # noqa: PLC0415 - loaded with the log
+
+        project = Project.at(options.here(directory))
+        run_id = project.find_run(run)
+        last, seen = "", after
+        while True:
+            for envelope in project.reading.events(run_id, seen):
+                seen, last = envelope.seq, envelope.type
+                if jsonl or as_json:
+                    sys.stdout.write(json.dumps(envelope.as_dict(), ensure_ascii=False) + "\n")
+                else:
+                    output.line(f"{envelope.seq:>5}  {envelope.ts[11:23]}  {envelope.summary}")
+            sys.stdout.flush()
+            if not follow or (last in _ENDS and project.reading.holder(run_id) is None):
+                return
+            time.sleep(_PAUSE_SECONDS)

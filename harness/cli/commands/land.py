@@ -1,0 +1,33 @@
+"""`orchestrix land`: move a branch to the integrated result."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from harness.cli import options, output
+from harness.cli.options import Directory, Json, Run
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def land(
+        run: Run = "latest",
+        into: Annotated[str | None, typer.Option(metavar="BRANCH", help="The branch (default: the run's).")] = None,
+        partial: Annotated[bool, typer.Option("--partial", help="Land what was merged although steps failed.")] = False,
+        directory: Directory = None,
+        as_json: Json = False,
+    ) -> None:
+        """Fast-forward the branch, and the checkout it is checked out in, or refuse with the reason."""
+        from harness.model.ids import RefName  # noqa: PLC0415 - loaded with the log
+        from harness.runs import land as landing  # noqa: PLC0415 - as above
+        from harness.wiring import Project  # noqa: PLC0415 - as above
+
+        project = Project.at(options.here(directory))
+        state = landing.land(project, project.find_run(run), into, partial=partial)
+        target = RefName(state.target or "").short
+        if as_json:
+            output.emit({"run_id": state.run_id, "target": target, "head": state.landed})
+        else:
+            output.line(f"{target} is at {(state.landed or '')[:12]} now")

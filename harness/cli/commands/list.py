@@ -1,0 +1,32 @@
+"""`orchestrix list`: every run of this repository."""
+
+from __future__ import annotations
+
+import typer
+
+from harness.cli import options, output
+from harness.cli.options import Directory, Json
+
+
+def register(app: typer.Typer) -> None:
+    @app.command(name="list")
+    def list_runs(directory: Directory = None, as_json: Json = False) -> None:
+        """List runs, newest first."""
+        from harness.model import view  # noqa: PLC0415 - loaded with the log
+        from harness.wiring import Project  # noqa: PLC0415 - as above
+
+        project = Project.at(options.here(directory))
+        runs = []
+        if project.database.exists():
+            for run_id in reversed(project.reading.run_ids()):
+                held = project.reading.holder(run_id) is not None
+                runs.append(view.run(project.reading.state(run_id), held=held))
+        if as_json:
+            output.emit({"runs": runs})
+            return
+        if not runs:
+            output.say("no runs yet: orchestrix run PLAN starts one")
+        for run in runs:
+            merged = sum(step["final_status"] == "completed" for step in run["steps"])
+            goal = " ".join(run["goal"].split())[:60]
+            output.line(f"{run['run_id']}  {run['status']:<9}  {merged}/{len(run['steps'])}  {goal}")

@@ -1,0 +1,56 @@
+"""`orchestrix report`: what a step was asked, did and left."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from harness.cli import options, output
+from harness.cli.options import Directory, Json, Run
+from harness.errors import NotFound
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def report(
+        run: Run = "latest",
+        step: Annotated[
+            str | None, typer.Option("--step", help="Step index or id (default: the run's summary).")
+        ] = None,
+        directory: Directory = None,
+        as_json: Json = False,
+    ) -> None:
+        """Print the report of RUN or of one step, as Markdown; on a terminal it is rendered."""
+        import json  # noqa: PLC0415 - only for --json
+
+        from harness.cli import select  # noqa: PLC0415 - loaded with the log
+        from harness.wiring import Project  # noqa: PLC0415 - as above
+
+        project = Project.at(options.here(directory))
+        run_id = project.find_run(run)
+        folder = project.runs_dir / run_id
+        name = (
+            "run.md" if step is None else f"step-{select.step(project.reading.state(run_id), step).task_id}-result.md"
+        )
+        path = folder / name
+        if not path.is_file():
+            raise NotFound(f"run {run_id} has no {name} yet", hint="reports are written as steps end")
+        text = path.read_text(encoding="utf-8")
+        if as_json:
+            twin = path.with_suffix(".json")
+            body = {"report": json.loads(twin.read_text(encoding="utf-8"))} if twin.is_file() else {}
+            output.emit({"run_id": run_id, "markdown": text, **body})
+        elif sys.stdout.isatty():
+            _render(text)
+        else:
+            sys.stdout.write(text)
+
+
+def _render(text: str) -> None:
+    from rich.console import Console  # noqa: PLC0415 - only terminals pay for it
+    from rich.markdown import Markdown  # noqa: PLC0415 - as above
+
+    body = text.split("\n---\n", 1)[-1] if text.startswith("---\n") else text
+    Console().print(Markdown(output.clean(body)))

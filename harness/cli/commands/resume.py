@@ -1,0 +1,37 @@
+"""`orchestrix resume`: carry on with an interrupted run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from harness.cli import options
+from harness.cli.options import Directory, Json, Jsonl, Quiet, Run
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def resume(
+        run: Run = "latest",
+        directory: Directory = None,
+        accept_changed_plan: Annotated[
+            bool, typer.Option("--accept-changed-plan", help="Carry on although the plan file has changed.")
+        ] = False,
+        land: Annotated[
+            bool, typer.Option("--land", help="Fast-forward the branch when everything succeeded.")
+        ] = False,
+        as_json: Json = False,
+        jsonl: Jsonl = False,
+        quiet: Quiet = False,
+    ) -> int:
+        """Carry on with RUN: finished steps are not run again, nothing is merged twice."""
+        from harness.cli import outcome  # noqa: PLC0415 - the engine is loaded by the commands that run
+        from harness.runs import resume as resuming  # noqa: PLC0415 - as above
+        from harness.wiring import Project  # noqa: PLC0415 - as above
+
+        project = Project.at(options.here(directory))
+        run_id = project.find_run(run)
+        with outcome.watching(as_json=as_json, jsonl=jsonl, quiet=quiet) as watch:
+            state = resuming.resume(project, run_id, watch, accept_changed_plan=accept_changed_plan)
+        return outcome.finish(project, state, land=land, as_json=as_json, jsonl=jsonl)

@@ -1,0 +1,60 @@
+"""`orchestrix run`: a plan becomes merged, verified commits."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from harness.cli import options
+from harness.cli.options import Directory, Jobs, Json, Jsonl, Quiet, Sandbox
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def run(
+        plan: Annotated[str, typer.Argument(metavar="PLAN", help="The plan file (YAML or JSON), or - for stdin.")],
+        directory: Directory = None,
+        base: Annotated[str | None, typer.Option(help="Start from this revision (default: HEAD).")] = None,
+        into: Annotated[str | None, typer.Option(metavar="BRANCH", help="The branch to land on.")] = None,
+        land: Annotated[
+            bool, typer.Option("--land", help="Fast-forward the branch when everything succeeded.")
+        ] = False,
+        jobs: Jobs = None,
+        sandbox: Sandbox = None,
+        run_id: Annotated[str | None, typer.Option("--run-id", help="Name the run yourself.")] = None,
+        keep: Annotated[bool, typer.Option("--keep", help="Leave the workspaces in place.")] = False,
+        strict_parent: Annotated[
+            bool, typer.Option("--strict-parent", help="Fail steps during which the parent checkout changed.")
+        ] = False,
+        dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, start nothing.")] = False,
+        as_json: Json = False,
+        jsonl: Jsonl = False,
+        quiet: Quiet = False,
+        verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show every event.")] = False,
+    ) -> int:
+        """Run PLAN: every step in its own worktree, merged in plan order.
+
+        The result stays on orchestrix/RUN/integration until you land it.
+        """
+        from harness.cli import outcome  # noqa: PLC0415 - the engine is loaded by the commands that run
+        from harness.runs import plans, start  # noqa: PLC0415 - as above
+        from harness.wiring import Project  # noqa: PLC0415 - as above
+
+        flags = {
+            "jobs": jobs,
+            "sandbox": sandbox,
+            "keep": keep or None,
+            "strict_parent": strict_parent or None,
+        }
+        here = options.here(directory)
+        project = Project.at(here, flags)
+        loaded = plans.load(plan, here)
+        wish = start.Wish(base=base, into=into, run_id=run_id)
+        wanted = start.request(project, loaded, wish)
+        if dry_run:
+            return outcome.dry_run(loaded, wanted, as_json=as_json)
+        outcome.notices(project)
+        with outcome.watching(as_json=as_json, jsonl=jsonl, quiet=quiet, verbose=verbose) as watch:
+            state = start.start(project, wanted, wish, watch)
+        return outcome.finish(project, state, land=land, into=into, as_json=as_json, jsonl=jsonl)

@@ -1,0 +1,44 @@
+"""`orchestrix status`: where a run stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from harness.cli import options, output
+from harness.cli.options import Directory, Json, Run
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def status(run: Run = "latest", directory: Directory = None, as_json: Json = False) -> None:
+        """Show where RUN stands."""
+        from harness.model import view  # noqa: PLC0415 - loaded with the log
+        from harness.wiring import Project  # noqa: PLC0415 - as above
+
+        project = Project.at(options.here(directory))
+        run_id = project.find_run(run)
+        holder = project.reading.holder(run_id)
+        data = view.run(project.reading.state(run_id), held=holder is not None)
+        data["holder"] = dict(holder) if holder else None
+        if as_json:
+            output.emit(data)
+        else:
+            _people(data)
+
+
+def _people(data: dict[str, Any]) -> None:
+    output.line(f"run {data['run_id']}: {data['status']}")
+    if data["goal"].strip():
+        output.line(f"goal: {' '.join(data['goal'].split())[:100]}")
+    for step in data["steps"]:
+        reason = f"  {step['close_reason']}" if step["close_reason"] else ""
+        output.line(f"{step['task_id']:>4}  {step['state']:<18}{step['title']}{reason}")
+        if step["kept_ref"] and step["final_status"] == "failed":
+            output.line(f"      work kept at {step['kept_ref']}")
+    output.line(f"result: {data['head'][:12]} on {data['integration_ref']}")
+    if data["status"] in ("waiting", "cancelled"):
+        output.line(f"next: orchestrix resume {data['run_id']}")
+    elif data["status"] == "succeeded" and not data["landed"]:
+        output.line(f"next: orchestrix land {data['run_id']}")

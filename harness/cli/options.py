@@ -1,0 +1,34 @@
+"""Options that several commands share, each spelled once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.errors import UsageError
+
+
+def enter(directory: Path | None) -> Path | None:
+    """Work as if started in that directory; files named on the command line stay relative to where the user is."""
+    if directory is not None and not directory.is_dir():
+        raise UsageError(f"{directory} is not a directory", hint="give -C an existing directory")
+    return directory
+
+
+Directory = Annotated[Path | None, typer.Option("-C", metavar="DIR", help="The repository to work on.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON envelope on stdout.")]
+Jsonl = Annotated[bool, typer.Option("--jsonl", help="Print events as JSON lines on stdout.")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="Run id, an unambiguous prefix of one, or `latest`.")]
+StepArgument = Annotated[str | None, typer.Argument(metavar="STEP", help="Step index or id.")]
+Jobs = Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Steps at once (default: cores).")]
+Sandbox = Annotated[str | None, typer.Option("--sandbox", help="auto, bwrap or none.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress on stderr.")]
+
+
+def here(directory: Path | None) -> Path:
+    """The directory that the command works on."""
+    found = enter(directory)
+    return (found or Path(os.curdir)).resolve()

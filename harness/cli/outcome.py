@@ -1,0 +1,126 @@
+"""What the commands that drive a run have in common: watch it, then say how it ended and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from harness.cli import output, progress
+from harness.config.plan_file import LoadedPlan
+from harness.engine.create import Request
+from harness.engine.journal import Watch
+from harness.errors import OrchestrixError
+from harness.model import view
+from harness.model.ids import RefName, RunId
+from harness.model.lifecycle import RunStatus
+from harness.model.state import RunState, StepState
+from harness.runs import land as landing
+from harness.wiring import Project
+
+
+class RunFailed(OrchestrixError):
+    code = "run_failed"
+
+
+def notices(project: Project) -> None:
+    """What a person should know before agents start."""
+    if project.processes.name == "none":
+        output.say("warning: no sandbox: agents can write wherever you can (--sandbox none)")
+
+
+@contextmanager
+def watching(*, as_json: bool, jsonl: bool, quiet: bool, verbose: bool = False) -> Iterator[Watch]:
+    if jsonl:
+        yield progress.jsonl
+        return
+    with progress.watching(quiet=quiet or as_json, verbose=verbose) as watch:
+        yield watch
+
+
+def dry_run(loaded: LoadedPlan, wanted: Request, *, as_json: bool) -> int:
+    """What would happen: nothing is made."""
+    data: dict[str, Any] = {
+        "dry_run": True,
+        "base": wanted.base,
+        "target": wanted.target and RefName(wanted.target).short,
+        "jobs": wanted.options.jobs,
+        "steps": len(loaded.plan.steps),
+        "waves": loaded.schedule.waves,
+    }
+    if as_json:
+        output.emit(data)
+    else:
+        output.line(f"{data['steps']} steps on {wanted.base[:12]}, {data['jobs']} at once; nothing was started")
+        for number, wave in enumerate(loaded.schedule.waves, 1):
+            output.line(f"  {number}. steps {', '.join(str(idx) for idx in wave)}")
+    return 0
+
+
+def finish(
+    project: Project,
+    state: RunState,
+    *,
+    land: bool = False,
+    into: str | None = None,
+    as_json: bool,
+    jsonl: bool = False,
+) -> int:
+    """The end of a run as an exit status; lands first when that was asked for and everything succeeded."""
+    refused: OrchestrixError | None = None
+    if land and state.status is RunStatus.SUCCEEDED:
+        try:
+            state = landing.land(project, RunId(state.run_id), into)
+        except OrchestrixError as error:
+            refused = error
+    code = refused.exit_code if refused else state.exit_code or 0
+    data = {**view.run(state, held=False), "exit_code": code}
+    if as_json:
+        _envelope(data, state, refused)
+    elif not jsonl:
+        _people(state)
+        if refused is not None:
+            output.failure(refused, as_json=False)
+    return code
+
+
+def _envelope(data: dict[str, Any], state: RunState, refused: OrchestrixError | None) -> None:
+    if not data["exit_code"]:
+        output.emit(data)
+        return
+    output.failure(refused or _failure(state), as_json=True, data=data)
+
+
+def _failure(state: RunState) -> RunFailed:
+    failed = [step for step in state.ordered() if step.final_status == "failed"]
+    first = failed[0]
+    return RunFailed(
+        f"step {first.task_id} failed: {first.close_reason}: {first.message}",
+        hint=f"orchestrix report {state.run_id} --step {first.task_id}",
+        run_id=state.run_id,
+        step=first.step_idx,
+        reason=first.close_reason,
+    )
+
+
+def _people(state: RunState) -> None:
+    for step in state.ordered():
+        output.line(_row(step))
+    branch = RefName(state.integration_ref).short
+    merged = sum(step.final_status == "completed" for step in state.ordered())
+    output.line(f"run {state.run_id}: {state.status}, {merged} of {len(state.steps)} steps merged on {branch}")
+    if state.landed:
+        output.line(f"landed on {RefName(state.target or '').short} at {state.landed[:12]}")
+    elif state.status is RunStatus.SUCCEEDED:
+        output.line(f"next: git diff {state.base[:12]} {branch}; orchestrix land {state.run_id}")
+    else:
+        output.line(f"next: orchestrix report {state.run_id}; orchestrix retry {state.run_id} STEP")
+
+
+def _row(step: StepState) -> str:
+    mark = "ok  " if step.final_status == "completed" else "FAIL"
+    text = f"{mark} {step.task_id:>3}  {step.title}"
+    if step.final_status == "completed":
+        return text + f"  {(step.merge_commit or '')[:12]}"
+    kept = f"; work kept at {step.kept_ref}" if step.kept_ref else ""
+    return text + f"\n      {step.close_reason}: {step.message}{kept}"

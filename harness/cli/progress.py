@@ -1,0 +1,90 @@
+"""Progress on stderr: a live table on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from harness.cli import output
+from harness.model.events import Fact
+from harness.model.state import RunState
+
+Watch = Callable[[Fact, RunState], None]
+
+# What a person wants to see go by; the rest is in `orchestrix events`.
+_SHOWN = (
+    "run.",
+    "agent.",
+    "parent_",
+    "tool.denied",
+    "check.finished",
+    "work.kept",
+    "ownership.",
+)
+_STYLES = {"merged": "green", "waiting_for_merge": "cyan", "running": "yellow", "failed": "red"}
+
+
+@contextmanager
+def watching(*, quiet: bool, verbose: bool = False) -> Iterator[Watch]:
+    """A watcher for this stderr."""
+    if quiet:
+        yield lambda _fact, _state: None
+    elif _is_terminal() and not verbose:
+        with _live() as watch:
+            yield watch
+    else:
+        yield lambda fact, _state: _plain(fact, verbose=verbose)
+
+
+def jsonl(fact: Fact, state: RunState) -> None:
+    """Prints the newest envelope's essentials as one JSON line; used with --jsonl while the run goes on."""
+    body: dict[str, Any] = {
+        "type": fact.type,
+        "run_id": state.run_id,
+        "summary": fact.summary,
+        "payload": fact.payload(),
+    }
+    sys.stdout.write(json.dumps(body, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def _is_terminal() -> bool:
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
+
+
+def _plain(fact: Fact, *, verbose: bool) -> None:
+    if verbose or fact.type.startswith(_SHOWN):
+        output.say(fact.summary)
+
+
+@contextmanager
+def _live() -> Iterator[Watch]:
+    from rich.console import Console  # noqa: PLC0415 - only terminals pay for it
+    from rich.live import Live  # noqa: PLC0415 - as above
+
+    console = Console(stderr=True, no_color=bool(os.environ.get("NO_COLOR")))
+    with Live(console=console, refresh_per_second=8, transient=False) as live:
+        yield lambda _fact, state: live.update(_table(state))
+
+
+def _table(state: RunState) -> Any:
+    from rich.table import Table  # noqa: PLC0415 - as above
+    from rich.text import Text  # noqa: PLC0415 - as above
+
+    table = Table(title=f"run {state.run_id}", title_justify="left", box=None)
+    for name in ("step", "title", "state", "reason"):
+        table.add_column(name)
+    for step in state.ordered():
+        shown = step.close_reason if step.done else step.state.value
+        style = _STYLES.get(shown or "", "red" if step.final_status == "failed" else "")
+        table.add_row(
+            step.task_id,
+            Text(output.clean(step.title)[:60]),
+            Text(step.state.value),
+            Text(step.close_reason or "", style=style),
+        )
+    return table

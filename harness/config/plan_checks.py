@@ -1,0 +1,43 @@
+"""What a well-formed plan must also make sense of: each step's one way of working, its patterns, its order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.model import globs
+from harness.model.contract import with_defaults
+from harness.model.needs import Problem
+from harness.model.plan import Plan, Step
+
+_WAYS = "give it `command` (an argument list), `actions` (a list of edits) or `agent` (a name)"
+
+
+def check(plan: Plan) -> list[Problem]:
+    """Everything wrong with single steps; `model.schedule` finds what is wrong between them."""
+    return [
+        problem
+        for idx, step in enumerate(plan.steps)
+        for problem in (*_way(idx, step, with_defaults(plan, step)), *_patterns(idx, step))
+    ]
+
+
+def _way(idx: int, step: Step, filled: Step) -> Iterator[Problem]:
+    """A step says how it is done exactly once; `defaults.agent` gives way to what the step itself lists."""
+    given = [name for name in ("command", "actions") if getattr(step, name) is not None]
+    if len(given) > 1:
+        yield Problem(("steps", idx, "actions"), "a step has `command` or `actions`, not both", "make it two steps")
+    elif given and step.agent not in {None, given[0]}:
+        yield Problem(
+            ("steps", idx, "agent"), f"a step with `{given[0]}` has no other agent", f"remove `agent: {step.agent}`"
+        )
+    elif not given and filled.agent in {"command", "actions"}:
+        yield Problem(("steps", idx), f"the agent {filled.agent} needs `{filled.agent}` in the step", _WAYS)
+    elif not given and filled.agent is None:
+        yield Problem(("steps", idx), "nothing says how this step is done", _WAYS)
+
+
+def _patterns(idx: int, step: Step) -> Iterator[Problem]:
+    for place, pattern in enumerate(step.owns or []):
+        wrong = globs.problem(pattern)
+        if wrong is not None:
+            yield Problem(("steps", idx, "owns", place), f"{pattern!r:.80} {wrong[0]}", wrong[1][:500])

@@ -1,0 +1,134 @@
+"""What each setting may be: how a value is checked, and how text from the environment is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.model import duration, limits
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
+_TRUTH = {"true": True, "1": True, "false": False, "0": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`check` turns a TOML value into the setting, `from_text` an environment variable into a TOML value.
+
+    Both raise ValueError with what is expected.
+    """
+
+    default: Any
+    check: Callable[[Any], Any]
+    from_text: Callable[[str], Any]
+    meaning: str
+
+
+def _whole(low: int, high: int) -> Callable[[Any], int]:
+    def check(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ValueError(f"must be a whole number from {low} to {high}")
+        return value
+
+    return check
+
+
+def _choice(*names: str) -> Callable[[Any], str]:
+    def check(value: Any) -> str:
+        if value not in names:
+            raise ValueError(f"must be one of {', '.join(names)}")
+        return str(value)
+
+    return check
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("must be true or false")  # noqa: TRY004 - one error type for every wrong value
+    return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) and item.strip() for item in value):
+        raise ValueError('must be a list of texts, such as ["a", "b"]')
+    if any("\x00" in item for item in value):
+        raise ValueError("must not hold NUL characters")
+    return tuple(value)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    names = _texts(value)
+    wrong = [name for name in names if not _NAME.fullmatch(name)]
+    if wrong:
+        raise ValueError(f"{wrong[0]!r} is not the name of an environment variable")
+    return names
+
+
+def _inside(value: Any) -> tuple[str, ...]:
+    paths = _texts(value)
+    wrong = [path for path in paths if path.startswith("/") or ".." in path.split("/") or "\\" in path]
+    if wrong:
+        raise ValueError(f"{wrong[0]!r} must lie inside the repository, written with slashes")
+    return paths
+
+
+def _folder(value: Any) -> Path:
+    if not isinstance(value, str | Path) or not str(value).strip() or "\x00" in str(value):
+        raise ValueError("must be a path")
+    try:
+        path = Path(value).expanduser()
+    except RuntimeError as error:
+        raise ValueError(f"has no home directory to stand for ~: {error}") from error
+    if not path.is_absolute():
+        raise ValueError("must be an absolute path or start with ~")
+    return path
+
+
+def _milliseconds(value: Any) -> int:
+    if not isinstance(value, str | int | float):
+        raise ValueError("must be a duration: 500ms, 2s, 1m30s or a number of seconds")  # noqa: TRY004 - as above
+    return duration.parse_ms(value)
+
+
+def argument_list(value: Any) -> tuple[str, ...]:
+    """A command that is run as it is; raises ValueError."""
+    if isinstance(value, str) or not _texts(value):
+        raise ValueError('must be a list of arguments, such as ["my-agent", "--headless"]')
+    return _texts(value)
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("must be a whole number") from None
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in _TRUTH:
+        raise ValueError("must be true or false")
+    return _TRUTH[text.lower()]
+
+
+def _commas(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+KINDS: dict[str, Kind] = {
+    "jobs": Kind(0, _whole(0, 1024), _number, "steps at once; 0 is one for each core"),
+    "sandbox": Kind("auto", _choice("auto", "bwrap", "none"), str, "how programs of a step are confined"),
+    "reports": Kind("local", _choice("local", "commit"), str, "where reports go after integration"),
+    "keep": Kind(False, _flag, _truth, "leave workspaces of finished steps on disk"),
+    "strict_parent": Kind(False, _flag, _truth, "a change in the user's checkout during a step fails the step"),
+    "state_home": Kind(None, _folder, str, "where workspaces live"),
+    "env_pass": Kind((), _names, _commas, "environment variables that children see besides the fixed ones"),
+    "workspace.copy": Kind((), _inside, _commas, "untracked files that are copied into each workspace"),
+    "workspace.link": Kind((), _inside, _commas, "untracked files that are linked into each workspace"),
+    "backoff_base": Kind(limits.BACKOFF_BASE_MS, _milliseconds, str, "wait before the first retry; doubles after it"),
+    "recoveries": Kind(
+        limits.RECOVERIES, _whole(0, 100), _number, "coordinator deaths in one step before it is parked"
+    ),
+}

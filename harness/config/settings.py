@@ -1,0 +1,176 @@
+"""Settings: defaults < user file < project file < `ORCHESTRIX_*` < flags; every value knows where it came from.
+
+The project file is repository content: whoever writes the repository chooses its values, so the source is shown.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.config import reading
+from harness.config.setting_kinds import KINDS, argument_list
+from harness.errors import ConfigInvalid
+from harness.model import limits
+
+PROJECT_FILE = Path(".orchestrix") / "config.toml"
+_AGENT = re.compile(r"agents\.([a-z0-9][a-z0-9_-]{0,62})\.command")
+_HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings, checked; `sources` says for each key of the files where its value was set."""
+
+    jobs: int
+    sandbox: str
+    reports: str
+    keep: bool
+    strict_parent: bool
+    state_home: Path
+    env_pass: tuple[str, ...]
+    workspace_copy: tuple[str, ...]
+    workspace_link: tuple[str, ...]
+    backoff_base_ms: int
+    recoveries: int
+    agents: Mapping[str, tuple[str, ...]]
+    sources: Mapping[str, str]
+
+    @property
+    def parallel(self) -> int:
+        """Steps at once, `jobs` or one for each core that this process may use."""
+        return self.jobs or len(os.sched_getaffinity(0))
+
+    def rows(self) -> Iterator[tuple[str, Any, str]]:
+        """Key, value and source of every setting, for people and JSON."""
+        values = {
+            **{key: getattr(self, _field(key)) for key in KINDS},
+            **{f"agents.{name}.command": command for name, command in sorted(self.agents.items())},
+        }
+        for key, value in values.items():
+            shown = list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
+            yield key, f"{value}ms" if key == "backoff_base" else shown, self.sources[key]
+
+
+def load(root: Path | None, flags: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings for a checkout (None: outside of one); a flag that is None was not given.
+
+    Raises ConfigInvalid naming file, line and key.
+    """
+    environ = os.environ if environ is None else environ
+    layers = [_file(_user_file(environ))]
+    if root is not None:
+        layers.append(_file(root / PROJECT_FILE))
+    layers += [_environment(environ), _flags(flags)]
+    values: dict[str, Any] = {key: kind.default for key, kind in KINDS.items()}
+    values["state_home"] = _state_home(environ)
+    sources = dict.fromkeys(KINDS, "default")
+    for layer in layers:
+        for key, value, source in layer:
+            values[key], sources[key] = value, source
+    agents = {match[1]: values.pop(key) for key in list(values) if (match := _AGENT.fullmatch(key))}
+    return Settings(**{_field(key): value for key, value in values.items()}, agents=agents, sources=sources)
+
+
+def _field(key: str) -> str:
+    return "backoff_base_ms" if key == "backoff_base" else key.replace(".", "_")
+
+
+def _user_file(environ: Mapping[str, str]) -> Path:
+    return _xdg(environ, "XDG_CONFIG_HOME", ".config") / "orchestrix" / "config.toml"
+
+
+def _state_home(environ: Mapping[str, str]) -> Path:
+    return _xdg(environ, "XDG_STATE_HOME", ".local/state") / "orchestrix"
+
+
+def _xdg(environ: Mapping[str, str], name: str, fallback: str) -> Path:
+    """A base directory; the XDG specification wants relative values ignored."""
+    given = environ.get(name, "")
+    return Path(given) if given.startswith("/") else Path(environ.get("HOME") or Path.home()) / fallback
+
+
+def _environment(environ: Mapping[str, str]) -> Iterator[tuple[str, Any, str]]:
+    for key, kind in KINDS.items():
+        name = "ORCHESTRIX_" + key.upper().replace(".", "_")
+        if name in environ:
+            try:
+                yield key, kind.check(kind.from_text(environ[name])), f"environment {name}"
+            except ValueError as error:
+                raise ConfigInvalid(f"environment {name}: {error}", hint=f"unset {name} or correct it") from error
+
+
+def _flags(flags: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
+    for key, value in flags.items():
+        if value is not None:
+            flag = "--" + key.replace("_", "-")
+            try:
+                yield key, KINDS[key].check(value), f"flag {flag}"
+            except ValueError as error:
+                raise ConfigInvalid(f"{flag}: {error}", hint=KINDS[key].meaning) from error
+
+
+def _file(path: Path) -> Iterator[tuple[str, Any, str]]:
+    try:
+        text, _ = reading.text(path, limits.CONFIG_BYTES)
+    except reading.Unreadable as error:
+        if error.missing:
+            return
+        raise ConfigInvalid(f"{path} {error}", hint="correct or remove the file") from error
+    for key, value in _flattened(_parsed(path, text)):
+        place = f"{path}:{_line(text, key)}"
+        yield key, _checked(place, key, value), place
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - most starts have no settings file
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigInvalid(f"{path}: {error}", hint="the file is TOML: key = value") from error
+    except RecursionError as error:
+        raise ConfigInvalid(f"{path}: is nested too deeply", hint="the file is TOML: key = value") from error
+
+
+def _flattened(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        if key == "agents" and isinstance(value, dict):
+            for name, agent in value.items():
+                inner = agent if isinstance(agent, dict) and agent else {"": agent}
+                yield from ((f"agents.{name}.{field}".removesuffix("."), item) for field, item in inner.items())
+        elif key == "workspace" and isinstance(value, dict):
+            yield from ((f"workspace.{field}", item) for field, item in value.items())
+        else:
+            yield key, value
+
+
+def _checked(place: str, key: str, value: Any) -> Any:
+    check = argument_list if _AGENT.fullmatch(key) else KINDS[key].check if key in KINDS else None
+    if check is None:
+        close = difflib.get_close_matches(key, [*KINDS, "agents.<name>.command"], n=1)
+        known = ", ".join([*KINDS, "agents.<name>.command"])
+        raise ConfigInvalid(
+            f"{place}: unknown setting {key!r:.80}", hint=f"did you mean {close[0]}?" if close else f"settings: {known}"
+        )
+    try:
+        return check(value)
+    except ValueError as error:
+        raise ConfigInvalid(f"{place}: {key}: {error}", hint="see `orchestrix config show`") from error
+
+
+def _line(text: str, key: str) -> int:
+    """Where the key seems to be set; 1 when it is written in a way that is not recognised."""
+    table = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            table = header[1] + "."
+        name = line.split("=", 1)[0].strip() if "=" in line else ""
+        if table + name == key or (not name and table == key + "."):
+            return number
+    return 1

@@ -1,0 +1,195 @@
+"""One try at one step: workspace, setup, agent, snapshot, verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.checks import account as accounts
+from harness.checks.account import Account
+from harness.engine import gate, keep, tripwire, workspaces
+from harness.engine.context import Context
+from harness.engine.execute import StepExecute
+from harness.errors import ContractViolation, ToolFailed
+from harness.model import events as ev
+from harness.model import limits
+from harness.model.changes import Snapshot
+from harness.model.contract import Contract
+from harness.model.globs import Ownership
+from harness.model.ids import CommitId, TaskId
+from harness.model.verdict import Failure, Reason
+from harness.ports import Job, Outcome
+
+
+@dataclass(slots=True)
+class _Try:
+    """What is known of a running attempt."""
+
+    ctx: Context
+    task: TaskId
+    number: int
+    contract: Contract
+    execute: StepExecute
+    outcome: Outcome = field(default_factory=Outcome)
+    account: Account = field(default_factory=Account)
+
+
+async def run(ctx: Context, task: TaskId, previous: str | None) -> Failure | None:
+    """Does one attempt; None means that its snapshot may park. Cancelled, it keeps the work and goes on cancelling."""
+    step, contract = ctx.step(task), ctx.contract(task)
+    number = step.attempts + 1
+    began = time.monotonic()
+    workspace = await workspaces.open_for(ctx, task, CommitId(step.start_point or ""), ctx.branch(task))
+    ctx.note(
+        task,
+        ev.SubagentAttempt,
+        attempt=number,
+        agent=contract.work.agent,
+        sandbox=ctx.parts.processes.name,
+    )
+    execute = StepExecute(ctx, task, number, workspace, contract, f"step-{task}-attempt-{number}")
+    this = _Try(ctx, task, number, contract, execute)
+    ctx.in_flight.add(task)
+    try:
+        this.outcome = await _work(this, previous)
+        await tripwire.look(ctx)
+    except asyncio.CancelledError:
+        await _keep_interrupted(this)
+        raise
+    finally:
+        ctx.in_flight.discard(task)
+    taken = await keep.snapshot(ctx, task, number, workspace)
+    this.account = await ctx.offload(accounts.read, workspace.path, contract.report_path)
+    failure = await _verdict(this, taken)
+    if failure is not None:
+        await keep.work(ctx, task, number, taken, failure.reason)
+    _finish(this, failure, int((time.monotonic() - began) * 1000))
+    return failure
+
+
+async def _keep_interrupted(this: _Try) -> None:
+    taken = await keep.snapshot(this.ctx, this.task, this.number, this.execute.workspace)
+    await keep.work(this.ctx, this.task, this.number, taken, "interrupted")
+
+
+async def _work(this: _Try, previous: str | None) -> Outcome:
+    failure = await gate.setup(this.execute)
+    if failure is not None:
+        return Outcome(failure=failure)
+    ctx, execute = this.ctx, this.execute
+    execute.private.mkdir(mode=0o700, exist_ok=True)
+    job = Job(
+        contract=this.contract,
+        attempt=this.number,
+        workspace=execute.workspace.path,
+        prompt=ctx.parts.prompt(this.contract, previous),
+        env=this.contract.work.env,
+        private=execute.private,
+        log=execute.log,
+    )
+
+    def on_tool(tool: str, arguments: Mapping[str, Any], *, allowed: bool, ok: bool, message: str) -> None:
+        if allowed:
+            ctx.note(this.task, ev.ToolCalled, tool=tool, arguments=dict(arguments), ok=ok, message=message)
+        else:
+            ctx.note(this.task, ev.ToolDenied, tool=tool, arguments=dict(arguments), message=message)
+
+    tools = ctx.parts.make_tools(this.contract, execute.workspace.path, execute, on_tool)
+    try:
+        return await ctx.parts.agent(this.contract.work.agent).perform(job, tools, execute)
+    except ContractViolation as error:
+        return Outcome(failure=Failure(Reason.TOOL_DENIED, error.message, hint=error.hint))
+    except ToolFailed as error:
+        return Outcome(failure=Failure(Reason.AGENT_FAILED, error.message, hint=error.hint))
+
+
+async def _verdict(this: _Try, taken: Snapshot) -> Failure | None:
+    """The first thing that is wrong; the agent's claims can only add to it."""
+    failure = (
+        tripwire.verdict(this.ctx, this.task)
+        or this.outcome.failure
+        or _size(this, taken)
+        or _ownership(this, taken)
+        or _admitted(this)
+        or _emptiness(this, taken)
+    )
+    if failure is not None:
+        return failure
+    this.ctx.in_flight.add(this.task)
+    try:
+        failure = await gate.checks(this.execute, taken.tree, "workspace")
+        await tripwire.look(this.ctx)
+    finally:
+        this.ctx.in_flight.discard(this.task)
+    return tripwire.verdict(this.ctx, this.task) or failure
+
+
+def _emptiness(this: _Try, taken: Snapshot) -> Failure | None:
+    if taken.changes or this.contract.work.allow_empty:
+        return None
+    return Failure(
+        Reason.NO_CHANGES,
+        f"step {this.task} changed nothing",
+        hint="say `allow_empty: true` if that is a valid outcome",
+    )
+
+
+def _size(this: _Try, taken: Snapshot) -> Failure | None:
+    if len(taken.changes) <= this.contract.limits.files:
+        return None
+    return Failure(
+        Reason.LIMIT_EXCEEDED,
+        f"step {this.task} changed {len(taken.changes)} files; {this.contract.limits.files} allowed",
+    )
+
+
+def _ownership(this: _Try, taken: Snapshot) -> Failure | None:
+    ownership = this.contract.ownership
+    owned = Ownership(ownership.paths)
+    outside = [change.path for change in taken.changes if not owned.covers(change.path)]
+    if ownership.exceptions_allowed:
+        for path in [path for path in outside if path in this.account.exceptions]:
+            this.ctx.note(this.task, ev.OwnershipExcepted, path=path, reason=this.account.exceptions[path])
+            outside.remove(path)
+    if not outside:
+        return None
+    return Failure(
+        Reason.OWNERSHIP_VIOLATION,
+        f"step {this.task} changed {len(outside)} path(s) that it does not own: {', '.join(outside[:20])}",
+        tuple(outside[: limits.EVENT_PATHS]),
+        hint=f"it owns {', '.join(ownership.paths or ())}",
+    )
+
+
+def _admitted(this: _Try) -> Failure | None:
+    if this.account.admits_failure:
+        return Failure(Reason.AGENT_FAILED, this.account.admits_failure)
+    unmet = [str(item.get("criterion", ""))[:200] for item in this.account.criteria if item.get("met") is False]
+    if unmet:
+        return Failure(Reason.CRITERION_FAILED, f"the agent reports unmet criteria: {'; '.join(unmet)}")
+    return None
+
+
+def _finish(this: _Try, failure: Failure | None, duration_ms: int) -> None:
+    log = this.execute.log
+    this.ctx.note(
+        this.task,
+        ev.AttemptFinished,
+        attempt=this.number,
+        ok=failure is None,
+        reason=None if failure is None else failure.reason,
+        message="" if failure is None else failure.message,
+        duration_ms=duration_ms,
+        exit_code=this.outcome.exit_code,
+        log=f"logs/{log.name}" if log.exists() else None,
+        retry_in_ms=None if failure is None else failure.retry_after_ms,
+        usage=dict(this.outcome.usage),
+        account=this.account.text or this.account.problem or "",
+        criteria=[
+            {name: str(item.get(name, ""))[:500] for name in ("criterion", "met", "evidence")}
+            for item in this.account.criteria[:100]
+        ],
+    )

@@ -1,0 +1,50 @@
+"""Merging by objects: the same function gives a step's start point and the run's integration.
+
+A merge is a function of the two sides and of the step, never of time, so doing it again after a crash gives the
+same commit.
+"""
+
+from __future__ import annotations
+
+from harness.engine import messages
+from harness.engine.context import Context
+from harness.model.changes import Merge
+from harness.model.ids import CommitId, TaskId
+from harness.model.verdict import Failure, Reason
+
+
+async def start_point(ctx: Context, task: TaskId, needs: tuple[int, ...]) -> CommitId | Failure:
+    """Base plus the step's needs, direct and indirect, merged in plan order."""
+    head = ctx.base
+    for need in needs:
+        merged = await onto(ctx, head, ctx.task(need))
+        if isinstance(merged, Failure):
+            return Failure(
+                Reason.DEPENDENCY_FAILED,
+                f"what step {task} needs cannot be combined: step {need} does not merge: {merged.message}",
+                merged.paths,
+            )
+        head = merged
+    return head
+
+
+async def onto(ctx: Context, head: CommitId, task: TaskId) -> CommitId | Failure:
+    """The merge commit of a parked step's snapshot onto `head`, with the step's start point as three-way base."""
+    step = ctx.step(task)
+    theirs = CommitId(step.commit or "")
+    if (head, theirs) in ctx.merges:
+        return ctx.merges[head, theirs]
+    merge: Merge = await ctx.offload(ctx.parts.vcs.merge, head, theirs, CommitId(step.start_point or ""))
+    if merge.tree is None:
+        paths = tuple(sorted({conflict.path for conflict in merge.conflicts}))
+        said = "; ".join(conflict.message for conflict in merge.conflicts[:3])
+        return Failure(Reason.MERGE_CONFLICT, said or f"conflict in {', '.join(paths)}", paths)
+    tree = merge.tree
+    if ctx.options.reports == "commit":
+        report = (ctx.run_dir / f"step-{task}-result.md").read_bytes()
+        tree = await ctx.offload(ctx.parts.vcs.with_file, tree, ctx.contract(task).report_path, report)
+    commit = await ctx.offload(
+        ctx.parts.vcs.commit, tree, [head, theirs], messages.merge(ctx.run_id, step), ctx.options.commit_time
+    )
+    ctx.merges[head, theirs] = commit
+    return commit

@@ -1,0 +1,70 @@
+"""One run as its coordinator holds it: the plan, the contracts, the ports, and what the log says so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.engine.journal import Journal
+from harness.engine.offload import Offload
+from harness.engine.options import Options
+from harness.engine.parts import Parts
+from harness.model import events as ev
+from harness.model.contract import Contract
+from harness.model.ids import CommitId, RefName, RunId, TaskId, work_branch
+from harness.model.plan import Plan
+from harness.model.schedule import Schedule
+from harness.model.state import StepState
+
+Progress = Callable[[str, str], None]
+
+
+@dataclass(slots=True)
+class Context:
+    run_id: RunId
+    plan: Plan
+    schedule: Schedule
+    options: Options
+    parts: Parts
+    journal: Journal
+    offload: Offload
+    in_flight: set[TaskId] = field(default_factory=set)
+    tampered: dict[TaskId, list[str]] = field(default_factory=dict)
+    changed: dict[TaskId, list[str]] = field(default_factory=dict)
+    merges: dict[tuple[CommitId, CommitId], CommitId] = field(default_factory=dict)
+    base_checks: dict[str, bool] = field(default_factory=dict)
+
+    @property
+    def base(self) -> CommitId:
+        return CommitId(self.journal.state.base)
+
+    @property
+    def integration_ref(self) -> RefName:
+        return RefName(self.journal.state.integration_ref)
+
+    @property
+    def run_dir(self) -> Path:
+        return self.parts.runs_dir / self.run_id
+
+    def task(self, idx: int) -> TaskId:
+        return TaskId(str(idx))
+
+    def step(self, task: TaskId) -> StepState:
+        return self.journal.step(task)
+
+    def contract(self, task: TaskId) -> Contract:
+        """The contract as persisted: the log, not the plan file, binds the child."""
+        return Contract.model_validate(self.step(task).contract)
+
+    def branch(self, task: TaskId) -> RefName:
+        return work_branch(self.run_id, task)
+
+    def about(self, task: TaskId) -> dict[str, str | int]:
+        """The fields that every fact about a step carries."""
+        step = self.step(task)
+        return {"sub_agent_id": step.sub_agent_id, "step_idx": step.step_idx, "task": step.task_id}
+
+    def note(self, task: TaskId, fact: type[ev.StepFact], **values: object) -> None:
+        """Appends one fact about a step."""
+        self.journal.append(fact(**self.about(task), **values))  # type: ignore[arg-type]  # checked by the dataclass

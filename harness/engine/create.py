@@ -1,0 +1,75 @@
+"""A plan becomes a run: contracts are persisted before anything starts."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+
+from harness.engine.options import Options
+from harness.engine.parts import Parts
+from harness.errors import UsageError
+from harness.model import contract as contracts
+from harness.model import events as ev
+from harness.model.ids import CommitId, RefName, RunId, TaskId, integration_branch, sub_agent_id
+from harness.model.plan import Plan
+from harness.model.schedule import Schedule
+from harness.ports import Lease
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the user asked for, resolved."""
+
+    plan: Plan
+    schedule: Schedule
+    plan_path: str
+    plan_digest: str
+    base: CommitId
+    target: RefName | None
+    options: Options
+
+
+def new_run_id(now: datetime, request: Request, *, fixed: bool) -> RunId:
+    """Sorts by time; with a fixed clock it depends on plan and base alone."""
+    seed = f"{request.plan_digest}:{request.base}".encode() if fixed else secrets.token_bytes(16)
+    return RunId(f"{now:%Y%m%d-%H%M%S}-{hashlib.sha256(seed).hexdigest()[:6]}")
+
+
+def run(parts: Parts, lease: Lease, request: Request) -> None:
+    """Logs the run and every sub-agent with its contract, in one transaction, then makes the integration ref."""
+    run_id = lease.run_id
+    facts: list[ev.Fact] = [
+        ev.RunCreated(
+            goal=request.plan.goal,
+            plan=request.plan.model_dump(mode="json", by_alias=True, exclude_unset=True),
+            plan_path=request.plan_path,
+            plan_digest=request.plan_digest,
+            base=request.base,
+            target=request.target,
+            integration_ref=integration_branch(run_id),
+            options=request.options.as_dict(),
+        )
+    ]
+    if request.plan.overlap == "allow" and request.schedule.overlaps:
+        facts.append(ev.OverlapAllowed(pairs=[list(pair) for pair in request.schedule.overlaps]))
+    facts += [subagent(request.plan, run_id, idx, request.options.sandbox) for idx in range(len(request.plan.steps))]
+    parts.store.append(lease, facts)
+
+
+def subagent(plan: Plan, run_id: RunId, idx: int, sandbox: str, generation: int = 1) -> ev.SubagentCreated:
+    """The fact that creates a step's sub-agent; a retried step gets a new sub-agent under the same contract."""
+    if sandbox not in ("auto", "bwrap", "none"):
+        raise UsageError(f"unknown sandbox {sandbox!r}", hint="use auto, bwrap or none")
+    task = TaskId(str(idx))
+    name = sub_agent_id(run_id, task) + ("" if generation == 1 else f"~{generation}")
+    contract = contracts.from_plan(plan, idx, run_id, sandbox=sandbox)  # type: ignore[arg-type]  # checked above
+    return ev.SubagentCreated(
+        sub_agent_id=name,
+        step_idx=idx,
+        task=task,
+        title=plan.steps[idx].title,
+        step_id=plan.steps[idx].id,
+        contract=contract.model_dump(mode="json"),
+    )

@@ -1,0 +1,83 @@
+"""Runs one program of a step: rights, environment, log and identity are added here, once for all callers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.engine import failpoints
+from harness.engine.context import Context
+from harness.model import events as ev
+from harness.model.changes import Workspace
+from harness.model.contract import Contract
+from harness.model.ids import TaskId
+from harness.model.process import ProcessIdentity, ProcessLimits, ProcessResult, ProcessSpec, Rights
+
+
+@dataclass(slots=True)
+class StepExecute:
+    """The `Execute` port for one workspace."""
+
+    ctx: Context
+    task: TaskId
+    attempt: int
+    workspace: Workspace
+    contract: Contract
+    log_name: str
+
+    @property
+    def log(self) -> Path:
+        return self.ctx.run_dir / "logs" / f"{self.log_name}.log"
+
+    @property
+    def private(self) -> Path:
+        """Files for the child's eyes: prompt and contract, outside the workspace."""
+        return self.workspace.path.parent / f"{self.workspace.name}.private"
+
+    async def __call__(
+        self,
+        argv: Sequence[str],
+        *,
+        purpose: str,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+    ) -> ProcessResult:
+        limits = self.contract.limits
+        wall = {"setup": limits.setup_timeout_ms, "check": limits.check_timeout_ms}.get(
+            purpose, self.contract.execution.attempt_timeout_ms
+        )
+        rights = self.ctx.parts.vcs.agent_rights(self.workspace)
+        base = self.ctx.parts.environment(self.ctx.options.env_pass)
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        spec = ProcessSpec(
+            argv=tuple(argv),
+            cwd=self.workspace.path,
+            env={**base, **self.contract.work.env, **(env or {})},
+            log=self.log,
+            timeout_ms=wall,
+            stdin=stdin,
+            inactivity_ms=limits.inactivity_timeout_ms,
+            rights=Rights(
+                writable=(self.workspace.path, *rights.writable),
+                readable=(self.private, *rights.readable),
+                mounts=rights.mounts,
+            ),
+            limits=ProcessLimits(processes=limits.processes, memory_bytes=limits.memory_bytes, file_bytes=limits.bytes),
+        )
+        failpoints.hit(f"before:process.{purpose}")
+        result = await self.ctx.parts.processes.run(spec, on_start=lambda who: self._started(who, purpose))
+        failpoints.hit(f"after:process.{purpose}")
+        return result
+
+    def _started(self, who: ProcessIdentity, purpose: str) -> None:
+        self.ctx.note(
+            self.task,
+            ev.ProcessStarted,
+            attempt=self.attempt,
+            pid=who.pid,
+            start_time=who.start_time,
+            boot_id=who.boot_id,
+            sandbox=self.ctx.parts.processes.name,
+            purpose=purpose,
+        )

@@ -1,0 +1,83 @@
+"""Checks on an exact tree, measured against the base's own result."""
+
+from __future__ import annotations
+
+from harness.checks import judge
+from harness.engine import workspaces
+from harness.engine.context import Context
+from harness.engine.execute import StepExecute
+from harness.model import events as ev
+from harness.model import limits
+from harness.model.changes import Workspace
+from harness.model.contract import ContractCheck
+from harness.model.ids import CommitId, TaskId
+from harness.model.verdict import Failure, Reason
+
+
+async def setup(execute: StepExecute) -> Failure | None:
+    """Runs the step's setup commands; the first that fails, fails the step."""
+    for command in execute.contract.work.setup:
+        result = await execute(judge.argv(command), purpose="setup")
+        if not result.ok:
+            said = result.message or f"exit {result.exit_code}"
+            return Failure(
+                Reason.SETUP_FAILED,
+                f"setup `{judge.shown(command)}` failed: {said}\n{_tail(result.output_tail)}".strip(),
+            )
+    return None
+
+
+async def checks(execute: StepExecute, tree: str, where: str) -> Failure | None:
+    """Runs the step's checks here and logs each; a check that may fail on the base does not block if it does."""
+    failed: list[str] = []
+    for result in await judge.run(execute.contract.checks, execute):
+        failed_on_base = None if result.ok else await _fails_on_base(execute, result.check)
+        execute.ctx.note(
+            execute.task,
+            ev.CheckFinished,
+            command=result.check.command,
+            where=where,
+            tree=tree,
+            ok=result.ok,
+            exit_code=result.process.exit_code,
+            duration_ms=result.process.duration_ms,
+            output_tail=_tail(result.process.output_tail),
+            failed_on_base=failed_on_base,
+        )
+        if not result.ok and not (result.check.may_fail_on_base and failed_on_base):
+            also = " (it fails on the base commit too)" if failed_on_base else ""
+            failed.append(f"`{judge.shown(result.check.command)}` {result.cause}{also}")
+    if not failed:
+        return None
+    return Failure(Reason.CHECK_FAILED, f"checks failed on the {where} tree: {'; '.join(failed)}")
+
+
+async def merged_tree(ctx: Context, task: TaskId, commit: CommitId, tree: str) -> Failure | None:
+    """The gate: the step's checks in a workspace that holds exactly the merged tree."""
+    contract = ctx.contract(task)
+    if not contract.checks or tree == ctx.step(task).tree:
+        return None
+    async with workspaces.temporary(ctx, task, commit, "gate") as workspace:
+        execute = _execute(ctx, task, workspace, "gate")
+        return await setup(execute) or await checks(execute, tree, "merged")
+
+
+async def _fails_on_base(execute: StepExecute, check: ContractCheck) -> bool:
+    ctx = execute.ctx
+    key = judge.shown(check.command)
+    if key not in ctx.base_checks:
+        async with workspaces.temporary(ctx, execute.task, ctx.base, "base") as workspace:
+            on_base = _execute(ctx, execute.task, workspace, "base")
+            if await setup(on_base) is not None:
+                return True
+            ctx.base_checks[key] = (await on_base(judge.argv(check.command), purpose="check")).ok
+    return not ctx.base_checks[key]
+
+
+def _execute(ctx: Context, task: TaskId, workspace: Workspace, purpose: str) -> StepExecute:
+    attempt = ctx.step(task).attempts
+    return StepExecute(ctx, task, attempt, workspace, ctx.contract(task), f"step-{task}-{purpose}")
+
+
+def _tail(text: str) -> str:
+    return text[-limits.OUTPUT_EXCERPT_CHARS :]

@@ -1,0 +1,119 @@
+"""The parent's part: merge in plan order, gate the exact tree, move the ref, close the child."""
+
+from __future__ import annotations
+
+from harness.engine import combine, failpoints, gate, keep, reports, tripwire, workspaces
+from harness.engine.context import Context
+from harness.model import events as ev
+from harness.model.changes import Snapshot
+from harness.model.ids import CommitId, RefName, TaskId, TreeId
+from harness.model.lifecycle import State
+from harness.model.verdict import Failure, Reason
+
+
+async def integrate(ctx: Context, task: TaskId, needs: tuple[int, ...]) -> None:
+    """A parked step becomes completed or failed; nothing is half-applied."""
+    broken = [need for need in needs if ctx.step(ctx.task(need)).final_status != "completed"]
+    if broken:
+        failure = Failure(Reason.DEPENDENCY_FAILED, f"step {task} stands on step {broken[0]}, which was not integrated")
+        await refuse(ctx, task, failure)
+        return
+    head = await _head(ctx)
+    merged = await combine.onto(ctx, head, task)
+    if isinstance(merged, Failure):
+        await refuse(ctx, task, merged)
+        return
+    tree = await ctx.offload(ctx.parts.vcs.tree_of, merged)
+    failure_or_none = await _gate(ctx, task, merged, tree)
+    if failure_or_none is not None:
+        await refuse(ctx, task, failure_or_none)
+        return
+    await _advance(ctx, task, head, merged, tree)
+
+
+async def _gate(ctx: Context, task: TaskId, merged: CommitId, tree: TreeId) -> Failure | None:
+    ctx.in_flight.add(task)
+    try:
+        failure = await gate.merged_tree(ctx, task, merged, tree)
+        if ctx.contract(task).checks:
+            await tripwire.look(ctx)
+    finally:
+        ctx.in_flight.discard(task)
+    return tripwire.verdict(ctx, task) or failure
+
+
+async def _head(ctx: Context) -> CommitId:
+    """Where the log says the integration ref is; if something else moved it, that is kept and the ref is put back."""
+    found = await ctx.offload(ctx.parts.vcs.read_ref, ctx.integration_ref)
+    expected = CommitId(ctx.journal.state.head)
+    if found != expected:
+        ctx.journal.append(
+            ev.ParentTampered(
+                what=[f"{ctx.integration_ref} was moved to {found}; put back"], during=sorted(ctx.in_flight)
+            )
+        )
+        if found is not None:
+            lost = RefName(f"refs/orchestrix/keep/{ctx.run_id}/moved/{found[:12]}")
+            await ctx.offload(ctx.parts.vcs.move_ref, lost, found, await ctx.offload(ctx.parts.vcs.read_ref, lost))
+        await ctx.offload(ctx.parts.vcs.move_ref, ctx.integration_ref, expected, found)
+    return expected
+
+
+async def _advance(ctx: Context, task: TaskId, head: CommitId, merged: CommitId, tree: TreeId) -> None:
+    ctx.note(task, ev.IntegrationStarted, previous=head, merge_commit=merged, tree=tree)
+    failpoints.hit("before:integration_ref")
+    await ctx.offload(ctx.parts.vcs.move_ref, ctx.integration_ref, merged, head)
+    failpoints.hit("after:integration_ref")
+    note_merged(ctx, task, head, merged, tree)
+
+
+def note_merged(ctx: Context, task: TaskId, head: CommitId, merged: CommitId, tree: TreeId) -> None:
+    ctx.note(task, ev.WorktreeMerged, commit=ctx.step(task).commit, merge_commit=merged, previous=head, tree=tree)
+
+
+async def refuse(ctx: Context, task: TaskId, failure: Failure) -> None:
+    """The child's failure; its snapshot gets a keep ref first."""
+    step = ctx.step(task)
+    taken = Snapshot(
+        CommitId(step.commit or ""),
+        TreeId(step.tree or ""),
+        await ctx.offload(ctx.parts.vcs.changes, CommitId(step.start_point or ""), CommitId(step.commit or "")),
+    )
+    kept = await keep.work(ctx, task, step.attempts, taken, failure.reason)
+    conflicts = [{"path": path} for path in failure.paths] if failure.reason is Reason.MERGE_CONFLICT else []
+    ctx.note(
+        task,
+        ev.IntegrationFailed,
+        reason=failure.reason,
+        message=failure.message,
+        paths=list(failure.paths),
+        conflicts=conflicts,
+        kept_ref=kept,
+    )
+
+
+async def close(ctx: Context, task: TaskId) -> None:
+    """Terminal clean-up, then exactly one `agent.subagent_closed`."""
+    step = ctx.step(task)
+    merged = step.state is State.COMPLETED
+    reports.finish(ctx, task)
+    if not ctx.options.keep:
+        await workspaces.remove(ctx, task)
+        if merged:
+            await _drop_branch(ctx, task)
+    ctx.note(
+        task,
+        ev.SubagentClosed,
+        final_status="completed" if merged else "failed",
+        close_reason=Reason.MERGED if merged else step.close_reason,
+    )
+    reports.place(ctx, task)
+
+
+async def _drop_branch(ctx: Context, task: TaskId) -> None:
+    """A merged step's branch holds nothing that the integration branch does not."""
+    at = await ctx.offload(ctx.parts.vcs.read_ref, ctx.branch(task))
+    if at is not None and at == ctx.step(task).commit:
+        failpoints.hit("before:branch_removal")
+        await ctx.offload(ctx.parts.vcs.delete_ref, ctx.branch(task), at)
+        failpoints.hit("after:branch_removal")

@@ -1,0 +1,58 @@
+"""The coordinator's pen: every append goes through here, and nothing acts once an append has failed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+
+from harness.engine import failpoints
+from harness.errors import OrchestrixError
+from harness.model.events import Envelope, Fact, StepFact
+from harness.model.ids import TaskId
+from harness.model.state import RunState, StepState
+from harness.ports import Lease, Store
+
+Watch = Callable[[Fact, RunState], None]
+
+
+class Journal:
+    """One coordinator's view of one run's log."""
+
+    def __init__(self, store: Store, lease: Lease, state: RunState, watch: Watch) -> None:
+        self._store = store
+        self._watch = watch
+        self._facts: defaultdict[str, list[StepFact]] = defaultdict(list)
+        self.lease = lease
+        self.state = state
+        self.broken: OrchestrixError | None = None
+
+    def remember(self, envelopes: Iterable[Envelope]) -> None:
+        """Takes in what an earlier coordinator wrote, for the reports."""
+        for envelope in envelopes:
+            fact = envelope.fact()
+            if isinstance(fact, StepFact):
+                self._facts[fact.sub_agent_id].append(fact)
+
+    def append(self, *facts: Fact) -> RunState:
+        """Durable when it returns; after a failure every later call raises the same error."""
+        if self.broken is not None:
+            raise self.broken
+        failpoints.hit(f"before:{facts[0].type}")
+        try:
+            self.state = self._store.append(self.lease, facts)
+        except OrchestrixError as error:
+            self.broken = error
+            raise
+        failpoints.hit(f"after:{facts[-1].type}")
+        for fact in facts:
+            if isinstance(fact, StepFact):
+                self._facts[fact.sub_agent_id].append(fact)
+            self._watch(fact, self.state)
+        return self.state
+
+    def step(self, task: TaskId) -> StepState:
+        return self.state.steps[task]
+
+    def facts(self, task: TaskId) -> list[StepFact]:
+        """Everything the log says of the step's present sub-agent."""
+        return self._facts[self.step(task).sub_agent_id]

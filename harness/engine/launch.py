@@ -1,0 +1,102 @@
+"""Takes a run under its lease and carries it to its end, or leaves it resumable."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from harness.engine import create, failpoints, record, recover
+from harness.engine.context import Context
+from harness.engine.coordinator import Coordinator
+from harness.engine.journal import Journal, Watch
+from harness.engine.offload import Offload
+from harness.engine.options import Options
+from harness.engine.parts import Parts
+from harness.errors import OrchestrixError
+from harness.model import events as ev
+from harness.model import limits
+from harness.model.plan import Plan
+from harness.model.schedule import schedule
+from harness.model.state import RunState
+from harness.ports import Lease
+
+
+async def begin(
+    parts: Parts, lease: Lease, request: create.Request, holder: dict[str, object], watch: Watch
+) -> RunState:
+    """A new run, from its first line to its last."""
+    create.run(parts, lease, request)
+    return await carry_on(parts, lease, holder, watch)
+
+
+async def carry_on(parts: Parts, lease: Lease, holder: dict[str, object], watch: Watch) -> RunState:
+    """From wherever the log says the run is; the lease is given back however this ends."""
+    offload = Offload()
+    try:
+        state = parts.store.state(lease.run_id)
+        journal = Journal(parts.store, lease, state, watch)
+        plan = Plan.model_validate(dict(state.plan))
+        ctx = Context(
+            run_id=lease.run_id,
+            plan=plan,
+            schedule=schedule(plan),
+            options=Options.from_dict(state.options),
+            parts=parts,
+            journal=journal,
+            offload=offload,
+        )
+        return await _coordinate(ctx, holder)
+    finally:
+        offload.close()
+        with contextlib.suppress(OrchestrixError):
+            parts.store.release(lease)
+
+
+async def _coordinate(ctx: Context, holder: dict[str, object]) -> RunState:
+    journal = ctx.journal
+    resumed = journal.state.coordinators > 0
+    if resumed:
+        journal.remember(ctx.parts.store.events(ctx.run_id))
+    journal.append(ev.RunStarted(epoch=journal.lease.epoch, holder=dict(holder), resumed=resumed))
+    try:
+        async with _heartbeat(ctx):
+            await ctx.offload(ctx.parts.vcs.seal_parent, ctx.run_id)
+            await recover.recover(ctx)
+            await Coordinator(ctx).run()
+    except asyncio.CancelledError:
+        journal.append(ev.RunCancelled(cause="a signal asked the coordinator to stop"))
+        raise
+    failpoints.hit("before:record")
+    await ctx.offload(ctx.parts.vcs.write_record, ctx.run_id, record.files(ctx), ctx.options.commit_time)
+    failpoints.hit("after:record")
+    return journal.state
+
+
+@contextlib.asynccontextmanager
+async def _heartbeat(ctx: Context) -> AsyncIterator[None]:
+    """Keeps the lease alive; losing it stops this coordinator at once."""
+    owner = asyncio.current_task()
+    lost: list[OrchestrixError] = []
+
+    async def beat() -> None:
+        while True:
+            await asyncio.sleep(limits.LEASE_HEARTBEAT_MS / 1000)
+            try:
+                ctx.parts.store.heartbeat(ctx.journal.lease)
+            except OrchestrixError as error:
+                ctx.journal.broken = error
+                lost.append(error)
+                if owner is not None:
+                    owner.cancel()
+                return
+
+    heart = asyncio.create_task(beat())
+    try:
+        yield
+    except asyncio.CancelledError:
+        if lost:
+            raise lost[0] from None
+        raise
+    finally:
+        heart.cancel()

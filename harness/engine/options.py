@@ -1,0 +1,33 @@
+"""What a run was asked to do; logged with the run, so that a resume does the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from harness.model import limits
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    jobs: int
+    commit_time: int
+    sandbox: str = "auto"
+    reports: str = "local"
+    keep: bool = False
+    strict_parent: bool = False
+    env_pass: tuple[str, ...] = ()
+    copy: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
+    backoff_base_ms: int = limits.BACKOFF_BASE_MS
+    recoveries: int = limits.RECOVERIES
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Options:
+        known: dict[str, Any] = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
+        lists: dict[str, tuple[str, ...]] = {name: tuple(known[name]) for name in ("env_pass", "copy", "link") if name in known}
+        return cls(**{**known, **lists})

@@ -1,0 +1,35 @@
+"""What the engine is given: ports and nothing concrete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from harness.model.contract import Contract
+from harness.ports import Agent, Clock, Execute, Processes, Store, Tools, Vcs
+
+
+class OnTool(Protocol):
+    def __call__(self, tool: str, arguments: Mapping[str, Any], *, allowed: bool, ok: bool, message: str) -> None: ...
+
+
+class MakeTools(Protocol):
+    def __call__(self, contract: Contract, workspace: Path, execute: Execute, on_tool: OnTool) -> Tools: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The composition root fills this in."""
+
+    store: Store
+    vcs: Vcs
+    processes: Processes
+    clock: Clock
+    agent: Callable[[str], Agent]
+    make_tools: MakeTools
+    prompt: Callable[[Contract, str | None], str]
+    environment: Callable[[tuple[str, ...]], Mapping[str, str]]
+    runs_dir: Path
+    checkout: Path

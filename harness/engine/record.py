@@ -1,0 +1,26 @@
+"""A finished run as files for a git ref: plan, contracts, events, reports."""
+
+from __future__ import annotations
+
+import json
+
+from harness.engine.context import Context
+from harness.model.events import canonical
+
+
+def files(ctx: Context) -> dict[str, bytes]:
+    """What the record holds, by path."""
+    state = ctx.journal.state
+    found = {
+        "plan.json": json.dumps(dict(state.plan), ensure_ascii=False, indent=2).encode(),
+        "events.jsonl": "".join(
+            canonical(envelope.as_dict()) + "\n" for envelope in ctx.parts.store.events(ctx.run_id)
+        ).encode(),
+    }
+    for step in state.ordered():
+        text = json.dumps(dict(step.contract), ensure_ascii=False, indent=2)
+        found[f"contracts/step-{step.task_id}.json"] = text.encode()
+    for path in sorted(ctx.run_dir.glob("*.*")):
+        if path.suffix in (".md", ".json") and path.is_file():
+            found[f"reports/{path.name}"] = path.read_bytes()
+    return found

@@ -1,0 +1,62 @@
+"""Where reports stand: in the workspace, in the archive of the run, and, for the latest run, in the user's checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from harness.engine import failpoints
+from harness.engine.context import Context
+from harness.model import report as model
+from harness.model.ids import TaskId
+
+
+def _build(ctx: Context, task: TaskId) -> model.Report:
+    changed = [f"Parent changed while this step ran: {what}" for what in ctx.changed.get(task, [])]
+    return model.build(ctx.run_id, ctx.step(task), ctx.journal.facts(task), changed)
+
+
+def park(ctx: Context, task: TaskId) -> str:
+    """Writes the report into the workspace and the archive; returns its path in the workspace."""
+    text = model.markdown(_build(ctx, task))
+    relative = ctx.contract(task).report_path
+    workspace = ctx.parts.vcs.workspace_path(ctx.run_id, task)
+    folder = workspace / Path(relative).parent
+    if not folder.is_symlink():
+        folder.mkdir(parents=True, exist_ok=True)
+        replace(workspace / relative, text.encode())
+    replace(archive(ctx, task), text.encode())
+    return relative
+
+
+def archive(ctx: Context, task: TaskId) -> Path:
+    return ctx.run_dir / f"step-{task}-result.md"
+
+
+def finish(ctx: Context, task: TaskId) -> None:
+    """The archive copy with the final outcome, and its JSON twin."""
+    report = _build(ctx, task)
+    failpoints.hit("before:report")
+    replace(archive(ctx, task), model.markdown(report).encode())
+    twin = json.dumps(report.as_dict(), ensure_ascii=False, indent=2)
+    replace(archive(ctx, task).with_suffix(".json"), twin.encode())
+    failpoints.hit("after:report")
+
+
+def place(ctx: Context, task: TaskId) -> None:
+    """The latest run's report in the user's checkout, only where git ignores it and nothing is a link."""
+    folder = ctx.parts.checkout / ".orchestrix"
+    if folder.is_symlink() or not (folder / ".gitignore").is_file():
+        return
+    replace(folder / f"step-{task}-result.md", archive(ctx, task).read_bytes())
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Whole or not at all: a temporary file, then a rename."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.unlink(missing_ok=True)
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "wb") as file:
+        file.write(content)
+    temporary.replace(path)

@@ -1,0 +1,83 @@
+"""Removes what is merged or kept, and only that; what crashed runs left is collected, never lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.model.ids import RefName, RunId, TaskId, keep_ref, work_branch
+from harness.model.lifecycle import RunStatus
+from harness.model.state import RunState
+from harness.wiring import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """Something on disk or among the refs that may go, and why."""
+
+    run_id: str
+    what: str
+    why: str
+
+
+def survey(project: Project) -> list[tuple[RunId, str, Path, bool]]:
+    """Every workspace on disk: run, name, path, and whether its run has ended."""
+    ended = {run for run in project.reading.run_ids() if _ended(project, run)}
+    known = set(project.reading.run_ids())
+    return [(run, name, path, run in ended or run not in known) for run, name, path in project.repository.workspaces()]
+
+
+def _ended(project: Project, run: RunId) -> bool:
+    state = project.reading.state(run)
+    return state.status in (RunStatus.SUCCEEDED, RunStatus.FAILED) and project.reading.holder(run) is None
+
+
+def clean(project: Project, *, dry_run: bool = False) -> list[Leftover]:
+    """Workspaces of ended runs, after a last snapshot of what they hold, and work branches that are merged."""
+    removed = []
+    for run, name, path, may_go in survey(project):
+        if may_go:
+            removed.append(Leftover(run, str(path), "workspace of a run that has ended"))
+            if not dry_run:
+                _remove_workspace(project, run, name)
+    for run in project.reading.run_ids():
+        if _ended(project, run):
+            removed += _merged_branches(project, project.reading.state(run), dry_run=dry_run)
+    return removed
+
+
+def _remove_workspace(project: Project, run: RunId, name: str) -> None:
+    """A workspace may hold files that no snapshot has yet (a crash, or a person who worked in it): keep them first."""
+    vcs = project.repository
+    workspace = vcs.find_workspace(run, name)
+    if workspace is not None and workspace.branch is not None:
+        taken = vcs.snapshot(workspace, f"Kept by clean: run {run}, step {name}\n", project.clock.commit_time())
+        saved = set(vcs.refs_under(f"refs/orchestrix/keep/{run}/").values())
+        known = {vcs.tree_of(commit) for commit in saved} | _merged_trees(project, run)
+        if taken.changes and taken.tree not in known:
+            ref = keep_ref(run, TaskId(name), f"clean-{taken.commit[:12]}")
+            vcs.move_ref(ref, taken.commit, vcs.read_ref(ref))
+    vcs.remove_workspace(run, name)
+
+
+def _merged_trees(project: Project, run: RunId) -> set[str]:
+    if run not in project.reading.run_ids():
+        return set()
+    return {step.tree for step in project.reading.state(run).ordered() if step.tree and step.merge_commit}
+
+
+def _merged_branches(project: Project, state: RunState, *, dry_run: bool) -> list[Leftover]:
+    """A branch goes only if it holds exactly what was merged, or what a keep ref also holds."""
+    vcs = project.repository
+    run = RunId(state.run_id)
+    kept = set(vcs.refs_under(f"refs/orchestrix/keep/{run}/").values())
+    gone = []
+    for step in state.ordered():
+        branch: RefName = work_branch(run, TaskId(step.task_id))
+        at = vcs.read_ref(branch)
+        merged = step.final_status == "completed" and at == step.commit
+        if at is not None and (merged or at in kept):
+            gone.append(Leftover(run, branch, "merged" if merged else "kept under refs/orchestrix/keep"))
+            if not dry_run:
+                vcs.delete_ref(branch, at)
+    return gone

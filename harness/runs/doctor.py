@@ -1,0 +1,86 @@
+"""Examines everything that a run needs, each on its own, so that one failure does not hide the next."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import OrchestrixError
+from harness.runs import clean
+from harness.vcs import git
+from harness.wiring import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    name: str
+    ok: bool
+    message: str
+    hint: str = ""
+    needed: bool = True
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def examine(start: Path) -> list[Finding]:
+    """Every finding; a check that cannot be made is a finding, too."""
+    findings = [Finding("python", True, platform.python_version())]
+    try:
+        project = Project.at(start)
+    except OrchestrixError as error:
+        return [*findings, Finding("repository", False, error.message, error.hint)]
+    checks: tuple[tuple[str, Callable[[Project], Iterator[Finding]]], ...] = (
+        ("repository", _repository),
+        ("sandbox", _sandbox),
+        ("log", _log),
+        ("leftovers", _leftovers),
+    )
+    for name, check in checks:
+        try:
+            findings += check(project)
+        except OrchestrixError as error:
+            findings.append(Finding(name, False, error.message, error.hint))
+    return findings
+
+
+def _repository(project: Project) -> Iterator[Finding]:
+    repository = project.repository
+    yield Finding("git", True, git.text(git.ask("version", cwd=project.root).out).strip())
+    yield Finding("repository", True, str(project.root))
+    yield Finding("head", True, repository.resolve("HEAD"))
+    yield Finding("workspaces", True, str(repository.state_dir))
+
+
+def _sandbox(project: Project) -> Iterator[Finding]:
+    processes = project.processes
+    yield Finding(
+        "sandbox",
+        processes.protects_parent,
+        f"{processes.name}: {processes.why}",
+        "" if processes.protects_parent else "install bubblewrap to keep agents out of the parent repository",
+        needed=False,
+    )
+
+
+def _log(project: Project) -> Iterator[Finding]:
+    if not project.database.exists():
+        yield Finding("log", True, "no runs yet")
+        return
+    broken = {run: problems for run in project.reading.run_ids() if (problems := project.reading.audit(run))}
+    if broken:
+        run, problems = next(iter(broken.items()))
+        yield Finding("log", False, f"{len(broken)} runs do not verify; {run}: {problems[0]}", "see `orchestrix audit`")
+    else:
+        yield Finding("log", True, f"{len(project.reading.run_ids())} runs, intact")
+
+
+def _leftovers(project: Project) -> Iterator[Finding]:
+    if not project.database.exists():
+        return
+    for run, name, path, may_go in clean.survey(project):
+        hint = "`orchestrix clean` removes it" if may_go else f"`orchestrix resume {run}` carries on with its run"
+        yield Finding("leftovers", False, f"workspace {name} of run {run} at {path}", hint, needed=False)

@@ -1,0 +1,49 @@
+"""Carries on with a run that a crash, a signal or a fault interrupted."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from harness.engine import launch, signals
+from harness.engine.journal import Watch
+from harness.errors import UsageError
+from harness.model import events as ev
+from harness.model.ids import RunId
+from harness.model.lifecycle import RunStatus
+from harness.model.state import RunState
+from harness.ports import Lease
+from harness.wiring import Project, holder
+
+
+def resume(project: Project, run_id: RunId, watch: Watch, *, accept_changed_plan: bool = False) -> RunState:
+    """Continues from the log; a run that has ended is returned as it is; raises Busy while another coordinator lives."""
+    parts = project.parts()
+    state = parts.store.state(run_id)
+    if state.status in (RunStatus.SUCCEEDED, RunStatus.FAILED):
+        return state
+    changed = _changed_plan(state)
+    if changed and not accept_changed_plan:
+        raise UsageError(
+            f"the plan file {state.plan_path} has changed since the run began (sha256 {changed[:12]}, was "
+            f"{state.plan_digest[:12]})",
+            hint="the run continues with the plan it began with: say --accept-changed-plan, or start a new run",
+        )
+    who = holder()
+    lease = parts.store.acquire(run_id, who)
+    if changed:
+        _note_change(project, lease, state, changed)
+    return signals.run(launch.carry_on(parts, lease, who, watch))
+
+
+def _changed_plan(state: RunState) -> str | None:
+    """The new digest of a plan file that is there and differs; the log has the plan, so a missing file is no harm."""
+    try:
+        digest = hashlib.sha256(Path(state.plan_path).read_bytes()).hexdigest()
+    except OSError:
+        return None
+    return None if digest == state.plan_digest else digest
+
+
+def _note_change(project: Project, lease: Lease, state: RunState, digest: str) -> None:
+    project.store.append(lease, [ev.PlanChangeAccepted(old_digest=state.plan_digest, new_digest=digest)])

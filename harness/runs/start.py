@@ -1,0 +1,108 @@
+"""From a plan file to a finished run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.config.plan_file import LoadedPlan
+from harness.engine import create, launch, signals
+from harness.engine.journal import Watch
+from harness.engine.options import Options
+from harness.errors import EnvironmentProblem, UsageError
+from harness.model import contract as contracts
+from harness.model.ids import CommitId, RefName, RunId
+from harness.model.state import RunState
+from harness.wiring import Project, holder
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the command line asked for beyond the settings."""
+
+    base: str | None = None
+    into: str | None = None
+    run_id: str | None = None
+
+
+def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
+    """The request, resolved against the repository; raises before anything is made."""
+    vcs = project.repository
+    target = RefName.branch(wish.into) if wish.into else vcs.head_branch()
+    base = _base(project, loaded, wish, target)
+    _agents_exist(project, loaded)
+    settings = project.settings
+    return create.Request(
+        plan=loaded.plan,
+        schedule=loaded.schedule,
+        plan_path=loaded.path if loaded.path == "-" else str(Path(loaded.path).resolve()),
+        plan_digest=loaded.digest,
+        base=base,
+        target=target,
+        options=Options(
+            jobs=settings.parallel,
+            commit_time=project.clock.commit_time(),
+            sandbox=settings.sandbox,
+            reports=settings.reports,
+            keep=settings.keep,
+            strict_parent=settings.strict_parent,
+            env_pass=tuple(settings.env_pass),
+            copy=tuple(settings.workspace_copy),
+            link=tuple(settings.workspace_link),
+            backoff_base_ms=settings.backoff_base_ms,
+            recoveries=settings.recoveries,
+        ),
+    )
+
+
+def _base(project: Project, loaded: LoadedPlan, wish: Wish, target: RefName | None) -> CommitId:
+    """--base, then the plan's base, then the branch to land on, then HEAD."""
+    vcs = project.repository
+    named = wish.base or loaded.plan.base
+    if named:
+        return vcs.resolve(named)
+    if wish.into and target is not None:
+        at = vcs.read_ref(target)
+        if at is not None:
+            return at
+    return vcs.resolve("HEAD")
+
+
+def _agents_exist(project: Project, loaded: LoadedPlan) -> None:
+    from harness.agents import registry  # noqa: PLC0415 - only a run needs it
+
+    known = registry.Registry(project.settings.agents)
+    for idx, step in enumerate(loaded.plan.steps):
+        name = contracts.agent_of(contracts.with_defaults(loaded.plan, step))
+        found = known.available(name)
+        if not found.usable:
+            raise EnvironmentProblem(
+                f"step {idx} wants agent {name!r}, which is not available: {found.detail}",
+                hint=f"see `orchestrix agents`; known are {', '.join(known.names)}",
+            )
+
+
+def start(project: Project, wanted: create.Request, wish: Wish, watch: Watch) -> RunState:
+    """Runs the plan to its end; raises Interrupted on a signal, with the run left resumable."""
+    parts = project.parts()
+    run_id = _new_id(project, wanted, wish)
+    who = holder()
+    lease = parts.store.acquire(run_id, who)
+    return signals.run(launch.begin(parts, lease, wanted, who, watch))
+
+
+def _new_id(project: Project, wanted: create.Request, wish: Wish) -> RunId:
+    known = set(project.store.run_ids())
+    if wish.run_id is not None:
+        if wish.run_id in known:
+            raise UsageError(f"run {wish.run_id} exists already", hint="`orchestrix resume` carries on with a run")
+        return RunId(wish.run_id)
+    clock = project.clock
+    now = datetime.fromtimestamp(clock.commit_time(), UTC) if clock.fixed else clock.now()
+    first = create.new_run_id(now, wanted, fixed=clock.fixed)
+    return next(
+        candidate
+        for number in range(1, len(known) + 2)
+        if (candidate := first if number == 1 else RunId(f"{first}-{number}")) not in known
+    )

@@ -1,0 +1,194 @@
+"""One started process tree: its output, its exit, and the socket over which it waits for the word to begin."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator, Sequence
+
+from harness.errors import EnvironmentProblem
+from harness.sandbox.output import Transcript
+
+_READ_BYTES = 1024 * 1024
+_DEATH_SECONDS = 10.0
+READY = b"ready\n"
+GO = b"go\n"
+
+
+class Child:
+    """The direct child of the coordinator (bwrap, or the reaper); what it confines lies below it.
+
+    Its descriptors are unusual: 0 is the control socket, 1 is what the program will read as its stdin, and 2 takes all
+    output. The program itself gets the usual three. So nothing but single digits is ever named, which is all that a
+    POSIX shell promises to understand.
+    """
+
+    def __init__(self, argv: Sequence[str], stdin: bytes, transcript: Transcript, handle: int) -> None:
+        """Starts `argv`, which also inherits `handle`."""
+        self._loop = asyncio.get_running_loop()
+        self._transcript = transcript
+        self.exited: asyncio.Future[None] = self._loop.create_future()
+        self.drained: asyncio.Future[None] = self._loop.create_future()
+        self.broken: asyncio.Future[None] = self._loop.create_future()
+        self.last_output = self._loop.time()
+        self._problem: EnvironmentProblem | None = None
+        self._gone = self.exited
+        self._anchor: int | None = None
+        with contextlib.ExitStack() as stack:
+            self.control, theirs = socket.socketpair()
+            stack.callback(theirs.close)
+            given = stack.enter_context(memory_file(stdin))
+            self._output, sink = os.pipe()
+            stack.callback(os.close, sink)
+            _widen(self._output)
+            on_error = stack.enter_context(contextlib.ExitStack())
+            on_error.callback(self.control.close)
+            on_error.callback(os.close, self._output)
+            self.process = _popen(argv, theirs.fileno(), given, sink, handle)
+            self._exit_handle = os.pidfd_open(self.process.pid)
+            on_error.pop_all()
+        self.control.setblocking(False)
+        os.set_blocking(self._output, False)
+        self._loop.add_reader(self._exit_handle, self._on_exit)
+        self._loop.add_reader(self._output, self._on_output)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def exit_code(self) -> int:
+        """The program's status; an end by signal n is 128 + n, as a shell says it."""
+        code = self.process.returncode
+        return code if code >= 0 else 128 - code
+
+    def _on_exit(self) -> None:
+        self._loop.remove_reader(self._exit_handle)
+        self.process.wait()
+        self.exited.set_result(None)
+
+    def _on_output(self) -> None:
+        try:
+            data = os.read(self._output, _READ_BYTES)
+        except BlockingIOError:
+            return
+        if not data:
+            self._stop_reading()
+            return
+        self.last_output = self._loop.time()
+        if self.broken.done():
+            return
+        try:
+            self._transcript.write(data)
+        except EnvironmentProblem as error:
+            self._problem = error
+            self.broken.set_result(None)
+
+    def _stop_reading(self) -> None:
+        if not self.drained.done():
+            self._loop.remove_reader(self._output)
+            self.drained.set_result(None)
+
+    async def ready(self) -> bool:
+        """Waits until the program could start; False when its surroundings could not be made."""
+        return bool(await self._loop.sock_recv(self.control, len(READY)))
+
+    def release(self) -> None:
+        """Lets the program start; until here nothing of it has run."""
+        with contextlib.suppress(OSError):  # it may have been killed meanwhile: its exit says so
+            self.control.send(GO)
+
+    def check_log(self) -> None:
+        """Raises EnvironmentProblem when output could not be kept."""
+        if self._problem is not None:
+            raise self._problem
+
+    async def exits_within(self, seconds: float) -> bool:
+        await asyncio.wait({self.exited}, timeout=seconds)
+        return self.exited.done()
+
+    def anchor(self, pid: int) -> None:
+        """Names the process whose end is the end of everything below; without one it is the child itself."""
+        try:
+            self._anchor = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return
+        self._gone = self._loop.create_future()
+        self._loop.add_reader(self._anchor, self._on_anchor_end)
+
+    def _on_anchor_end(self) -> None:
+        if self._anchor is not None:
+            self._loop.remove_reader(self._anchor)
+            self._gone.set_result(None)
+
+    def kill(self) -> None:
+        """The end, not the request for it."""
+        for handle in (self._anchor, self._exit_handle):
+            if handle is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(handle, signal.SIGKILL)
+
+    def hang_up(self) -> None:
+        """Shows the child an end of file where it listens, and makes it listen if it was stopped."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._exit_handle, signal.SIGCONT)
+        with contextlib.suppress(OSError):
+            self.control.shutdown(socket.SHUT_WR)
+
+    @property
+    def died_by_signal(self) -> bool:
+        return self.process.returncode < 0
+
+    async def is_gone(self) -> None:
+        """Waits for the end of all; raises EnvironmentProblem when something cannot even be killed."""
+        done, _ = await asyncio.wait({self.exited, self._gone}, timeout=_DEATH_SECONDS)
+        if not {self.exited, self._gone} <= done:
+            raise EnvironmentProblem(
+                f"process {self.pid} does not end even when killed",
+                hint=f"look at it with `ps -fp {self.pid}`: it may hang in a dead disk or network drive",
+            )
+
+    async def close(self, drain_seconds: float) -> None:
+        """Takes what is left in the pipe, but does not wait for a stranger who holds it open."""
+        await asyncio.wait({self.drained}, timeout=drain_seconds)
+        self._stop_reading()
+        os.close(self._output)
+        for handle in (self._exit_handle, self._anchor):
+            if handle is not None:
+                self._loop.remove_reader(handle)
+                os.close(handle)
+        self.control.close()
+
+
+def _popen(argv: Sequence[str], control: int, given: int, sink: int, handle: int) -> subprocess.Popen[bytes]:
+    # An empty environment: what a step sets (LD_PRELOAD) must act inside its confinement, not on what confines it.
+    return subprocess.Popen(
+        argv, stdin=control, stdout=given, stderr=sink, env={}, cwd="/", pass_fds=(handle,), start_new_session=True
+    )
+
+
+@contextlib.contextmanager
+def memory_file(data: bytes) -> Iterator[int]:
+    """A read-only descriptor with this content: whoever does not read it holds nobody up."""
+    writing = os.memfd_create("orchestrix")
+    try:
+        with open(writing, "wb", closefd=False) as file:
+            file.write(data)
+        reading = os.open(f"/proc/self/fd/{writing}", os.O_RDONLY | os.O_CLOEXEC)
+    finally:
+        os.close(writing)
+    try:
+        yield reading
+    finally:
+        os.close(reading)
+
+
+def _widen(pipe: int) -> None:
+    """Fewer wake-ups for much output; an unprivileged user may be out of pipe memory, and then it stays small."""
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _READ_BYTES)

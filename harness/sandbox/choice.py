@@ -1,0 +1,53 @@
+"""Which confinement this machine gives: asked once, by really using it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from functools import cache
+from typing import Literal
+
+from harness.errors import EnvironmentProblem
+from harness.sandbox.bwrap import Bwrap, base_options
+from harness.sandbox.process import Door
+from harness.sandbox.subreaper import Subreaper
+
+Mode = Literal["auto", "bwrap", "none"]
+_PROBE_SECONDS = 10
+
+
+@cache
+def why_not_bwrap() -> str:
+    """Why bubblewrap cannot be used here; empty when it works."""
+    program = shutil.which("bwrap")
+    if program is None:
+        return "the program bwrap is not installed"
+    try:
+        done = subprocess.run(
+            [program, *base_options(), "--tmpfs", "/tmp", "--", "/bin/sh", "-c", "exit 0"],  # noqa: S108 - inside the sandbox
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={},
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"bwrap does not run: {error}"
+    if done.returncode:
+        return f"bwrap does not work here: {done.stderr.decode('utf-8', 'replace').strip()[:300]}"
+    return ""
+
+
+def choose(mode: Mode) -> Door:
+    """The confinement for a mode; raises EnvironmentProblem when bwrap was asked for and does not work."""
+    if mode == "none":
+        return Subreaper("asked for: steps may write wherever the user may")
+    problem = why_not_bwrap()
+    if not problem:
+        return Bwrap("bubblewrap works here")
+    if mode == "bwrap":
+        raise EnvironmentProblem(
+            f"the bwrap sandbox was asked for, but {problem}",
+            hint="install bubblewrap, allow unprivileged user namespaces, or use `--sandbox none`",
+        )
+    return Subreaper(problem)

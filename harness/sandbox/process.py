@@ -1,0 +1,186 @@
+"""The one door through which programs of a step run: limits, output, and an end that takes the whole tree along."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import shutil
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from harness.errors import EnvironmentProblem
+from harness.model import limits
+from harness.model.process import Ending, ProcessIdentity, ProcessResult, ProcessSpec
+from harness.sandbox import identity, tree
+from harness.sandbox.child import Child
+from harness.sandbox.output import Transcript
+
+
+class Door(ABC):
+    """What every confinement shares; a confinement says how a tree is started and how it is killed for certain."""
+
+    name: str
+    protects_parent: bool
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    @abstractmethod
+    def _start(self, spec: ProcessSpec, transcript: Transcript) -> Child:
+        """Starts what confines the program; the program itself waits for `release`."""
+
+    @abstractmethod
+    async def _kill(self, child: Child) -> None:
+        """Returns when nothing of the tree is alive; raises EnvironmentProblem when that cannot be reached."""
+
+    def _is_ready(self, child: Child) -> None:  # noqa: B027 - most confinements have nothing more to learn
+        """Called once, before the program starts."""
+
+    def end_orphan(self, who: ProcessIdentity) -> bool:
+        """Ends what is left of a dead coordinator's process tree; never a process that only reuses the pid."""
+        return identity.end(who)
+
+    async def run(self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None]) -> ProcessResult:
+        """Runs to the end of the whole process tree; cancelling the call ends the tree before it returns.
+
+        Raises EnvironmentProblem when the confinement, the log or the machine fails; the tree is dead then, too.
+        """
+        began = time.monotonic()
+        refusal = _cannot_start(spec)
+        if refusal:
+            return self._result(Ending.NOT_FOUND, None, began, message=refusal)
+        transcript = Transcript(spec.log, spec.limits.output_head, spec.limits.output_tail)
+        try:
+            child = self._spawn(spec, transcript)
+            if isinstance(child, str):
+                transcript.close()
+                return self._result(Ending.NOT_FOUND, None, began, message=child)
+            try:
+                ending = await self._live(child, spec, on_start)
+            finally:
+                await _to_the_end(self._end(child))
+            child.check_log()
+        except BaseException:
+            transcript.abandon()
+            raise
+        tail = transcript.close()
+        if ending is None:
+            raise _setup_failed(self.name, tail)
+        return self._result(ending, child.exit_code, began, transcript=transcript, tail=tail)
+
+    def _spawn(self, spec: ProcessSpec, transcript: Transcript) -> Child | str:
+        """The child, or why this argument list can never start."""
+        try:
+            return self._start(spec, transcript)
+        except OSError as error:
+            if error.errno == errno.E2BIG:
+                return f"{spec.argv[0]:.80}: the argument list is too long for the system"
+            raise EnvironmentProblem(
+                f"no process can be started: {error.strerror}",
+                hint="free memory, processes or descriptors, then resume",
+            ) from error
+
+    async def _live(
+        self, child: Child, spec: ProcessSpec, on_start: Callable[[ProcessIdentity], None]
+    ) -> Ending | None:
+        """How it ended, or has to end; None when it never began."""
+        if not await child.ready():
+            return None
+        self._is_ready(child)
+        who = identity.probe(child.pid)
+        if who is None:
+            return None
+        on_start(who)
+        child.release()
+        return await _watch(child, spec)
+
+    async def _end(self, child: Child) -> None:
+        try:
+            if not child.exited.done():
+                tree.terminate(tree.descendants(child.pid))
+                await child.exits_within(limits.KILL_GRACE_MS / 1000)
+            await self._kill(child)
+        finally:
+            await child.close(limits.DRAIN_MS / 1000)
+
+    def _result(
+        self,
+        ending: Ending,
+        exit_code: int | None,
+        began: float,
+        *,
+        transcript: Transcript | None = None,
+        tail: str = "",
+        message: str = "",
+    ) -> ProcessResult:
+        return ProcessResult(
+            ending=ending,
+            exit_code=exit_code,
+            duration_ms=int((time.monotonic() - began) * 1000),
+            output_tail=tail,
+            output_bytes=transcript.written if transcript else 0,
+            truncated=transcript.truncated if transcript else False,
+            sandbox=self.name,
+            message=message,
+        )
+
+
+async def _watch(child: Child, spec: ProcessSpec) -> Ending:
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + spec.timeout_ms / 1000
+    child.last_output = clock()
+    while True:
+        quiet_until = deadline if spec.inactivity_ms is None else child.last_output + spec.inactivity_ms / 1000
+        await asyncio.wait(
+            {child.exited, child.broken},
+            timeout=max(0.0, min(deadline, quiet_until) - clock()),
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        if child.exited.done() or child.broken.done():
+            return Ending.EXITED
+        if clock() >= deadline:
+            return Ending.TIMEOUT
+        if spec.inactivity_ms is not None and clock() >= child.last_output + spec.inactivity_ms / 1000:
+            return Ending.INACTIVITY
+
+
+async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Finishes `work` whatever cancels the caller meanwhile, and only then lets the cancellation go on."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    task.result()
+    if cancelled is not None:
+        raise cancelled
+
+
+def _cannot_start(spec: ProcessSpec) -> str:
+    """Why this program cannot be started at all; empty when it can be tried."""
+    if not spec.argv or not spec.argv[0]:
+        return "the argument list is empty"
+    program = spec.argv[0]
+    if any("\0" in word for word in (*spec.argv, *spec.env, *spec.env.values())):
+        return f"{program!r:.80}: an argument or environment value holds a NUL character"
+    if not spec.cwd.is_dir():
+        raise EnvironmentProblem(f"the working directory {spec.cwd} is missing", hint="resume the run to make it anew")
+    if "/" in program:
+        path = Path(spec.cwd, program)
+        found = path.is_file() and os.access(path, os.X_OK)
+    else:
+        found = shutil.which(program, path=spec.env.get("PATH", os.defpath)) is not None
+    return "" if found else f"program {program!r:.80} was not found or is not executable"
+
+
+def _setup_failed(name: str, tail: str) -> EnvironmentProblem:
+    words = tail.strip()[-500:] or "it ended without a word"
+    return EnvironmentProblem(
+        f"the {name} sandbox could not be set up: {words}", hint="run `orchestrix doctor`, or use `--sandbox none`"
+    )

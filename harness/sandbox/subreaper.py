@@ -1,0 +1,78 @@
+"""Without namespaces: a reaper process for each tree adopts whatever its program leaves behind, and ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import marshal
+import os
+import signal
+import sys
+from pathlib import Path
+
+from harness.errors import EnvironmentProblem
+from harness.model.process import ProcessSpec
+from harness.sandbox import reaper, rlimits, tree
+from harness.sandbox.child import Child, memory_file
+from harness.sandbox.output import Transcript
+from harness.sandbox.process import Door
+
+_SOURCE = str(Path(__file__).resolve().parents[2])
+_REAPER = "import sys; sys.path.insert(0, sys.argv[1]); from harness.sandbox.reaper import main; main(int(sys.argv[2]))"
+_REAPER_SECONDS = 6.0
+_SWEEP_SECONDS = 5.0
+
+
+class Subreaper(Door):
+    """Ends every process of a step, but does not keep any of them from writing where the user may write."""
+
+    name = "subreaper"
+    protects_parent = False
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self._reapers: set[int] = set()
+        # The second net: should a program kill its reaper, its processes become ours.
+        reaper.adopt_orphans()
+
+    def _start(self, spec: ProcessSpec, transcript: Transcript) -> Child:
+        order = {
+            "argv": list(spec.argv),
+            "env": dict(spec.env),
+            "cwd": str(spec.cwd),
+            "limits": [*rlimits.wanted(spec.limits).items()],
+        }
+        with memory_file(marshal.dumps(order)) as listed:
+            argv = [sys.executable, "-I", "-S", "-c", _REAPER, _SOURCE, str(listed)]
+            child = Child(argv, spec.stdin, transcript, listed)
+        self._reapers.add(child.pid)
+        return child
+
+    async def _kill(self, child: Child) -> None:
+        child.hang_up()
+        if not await child.exits_within(_REAPER_SECONDS):
+            # The reaper was stopped, or cannot keep up: do its work, then end it.
+            await asyncio.to_thread(tree.sweep, child.pid, _SWEEP_SECONDS)
+            child.kill()
+            await child.is_gone()
+        self._reapers.discard(child.pid)
+        if child.died_by_signal:
+            self._end_orphans()
+
+    def _end_orphans(self) -> None:
+        """Kills what lost its reaper: children of ours, in a session that is not ours, that no reaper is."""
+        for _ in range(100):
+            orphans = [process for process in tree.everyone() if self._is_orphan(process)]
+            if not orphans:
+                return
+            for orphan in orphans:
+                tree.sweep(orphan.pid, _SWEEP_SECONDS)
+                tree.send(orphan, signal.SIGKILL)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(orphan.pid, 0)
+        raise EnvironmentProblem(
+            "processes of a step do not end", hint="look at them with `ps -ef`, end them, then resume"
+        )
+
+    def _is_orphan(self, process: tree.Process) -> bool:
+        return process.parent == os.getpid() and process.pid not in self._reapers and process.session != os.getsid(0)

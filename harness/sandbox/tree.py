@@ -1,0 +1,132 @@
+"""Process trees as /proc shows them: who descends from whom, and signals that reach only whom they mean.
+
+The reaper imports this at every start, so only what loads quickly is used here: neither typing nor dataclasses.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_SWEEP_PAUSE = 0.002
+
+
+class Process:
+    """One line of /proc: start times are not reused within a boot, pids are."""
+
+    __slots__ = ("parent", "pid", "session", "start_time", "state")
+
+    def __init__(self, pid: int, parent: int, session: int, start_time: str, state: str) -> None:
+        self.pid = pid
+        self.parent = parent
+        self.session = session
+        self.start_time = start_time
+        self.state = state
+
+    @property
+    def dead(self) -> bool:
+        return self.state in "ZX"
+
+
+def read(pid: int) -> Process | None:
+    """The process that has this pid now; None when there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - pathlib costs more than the read itself
+            text = file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The name may hold spaces and brackets; what follows the last bracket is regular.
+    fields = text[text.rindex(b")") + 2 :].split()
+    return Process(pid, int(fields[1]), int(fields[3]), fields[19].decode(), fields[0].decode())
+
+
+def everyone() -> list[Process]:
+    found = (read(int(name)) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208 - as in read
+    return [process for process in found if process is not None]
+
+
+def children(pid: int) -> list[int]:
+    """Those that its main thread started or that it adopted, also the dead ones."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:  # noqa: PTH123 - as in read
+            return [int(word) for word in file.read().split()]
+    except FileNotFoundError:  # gone, or a kernel built without this file
+        return [process.pid for process in everyone() if process.parent == pid]
+
+
+def descendants(root: int) -> list[Process]:
+    """Everything below `root`, parents before children; the dead are left out, what is below them is not."""
+    children: dict[int, list[Process]] = {}
+    for process in everyone():
+        children.setdefault(process.parent, []).append(process)
+    found: list[Process] = []
+    waiting = [root]
+    while waiting:
+        below = children.pop(waiting.pop(), [])
+        found += below
+        waiting += [process.pid for process in below]
+    return [process for process in found if not process.dead]
+
+
+def send(process: Process, number: int) -> None:
+    """A signal to exactly this process; a stranger that got its pid meanwhile is left alone."""
+    try:
+        handle = os.pidfd_open(process.pid)
+    except OSError:
+        return
+    try:
+        now = read(process.pid)
+        if now is not None and now.start_time == process.start_time:
+            # It may have ended meanwhile, or have gained another user's rights.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                signal.pidfd_send_signal(handle, number)
+    finally:
+        os.close(handle)
+
+
+def terminate(processes: Iterable[Process]) -> None:
+    """Asks to end; a stopped process hears it only after it was continued."""
+    for process in processes:
+        send(process, signal.SIGTERM)
+        send(process, signal.SIGCONT)
+
+
+def sweep(root: int, seconds: float) -> bool:
+    """Kills everything below `root` until nothing is left; False when something was still there at the end.
+
+    All are stopped before any is killed: whoever forks faster than /proc can be read would outrun the killing.
+    """
+    until = time.monotonic() + seconds
+    while True:
+        stopped: set[tuple[int, str]] = set()
+        below = descendants(root)
+        while fresh := [process for process in below if (process.pid, process.start_time) not in stopped]:
+            for process in fresh:
+                send(process, signal.SIGSTOP)
+                stopped.add((process.pid, process.start_time))
+            if time.monotonic() > until:
+                break
+            below = descendants(root)
+        if not below:
+            return True
+        for process in below:
+            send(process, signal.SIGKILL)
+        reap_adopted(below, root)
+        if time.monotonic() > until:
+            return not descendants(root)
+        time.sleep(_SWEEP_PAUSE)
+
+
+def reap_adopted(processes: Iterable[Process], root: int) -> None:
+    """Buries those that became children of this process, when it is the root itself."""
+    if root != os.getpid():
+        return
+    for process in processes:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(process.pid, os.WNOHANG)

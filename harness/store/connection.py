@@ -1,0 +1,83 @@
+"""Opening a database file: for writing (durable, migrated), or to look at it without changing anything."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from harness.errors import NotFound
+from harness.model import limits
+from harness.store import migrate
+
+
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    """Creates and migrates as needed; every commit is on the disk when it returns."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    db = _connect(path, "rwc")
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA foreign_keys = ON")
+        migrate.upgrade(db, path)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Callable[[], None]]:
+    """The database and what closes it; raises NotFound when there is none.
+
+    A write-ahead log cannot be read where its shared-memory file can neither be found nor made (a read-only medium):
+    then a private copy is read.
+    """
+    if not path.is_file():
+        raise NotFound(f"no store at {path}", hint="no run was started here yet", path=str(path))
+    db = _connect(path, "ro")
+    try:
+        migrate.require_current(db, path)
+    except sqlite3.OperationalError as error:
+        db.close()
+        if error.sqlite_errorcode != sqlite3.SQLITE_CANTOPEN:
+            raise
+        return _open_copy(path)
+    except BaseException:
+        db.close()
+        raise
+    return db, db.close
+
+
+def _open_copy(path: Path) -> tuple[sqlite3.Connection, Callable[[], None]]:
+    folder = TemporaryDirectory(prefix="orchestrix-store-")
+    copy = Path(folder.name, path.name)
+    try:
+        for suffix in ("", "-wal"):
+            source = path.with_name(path.name + suffix)
+            if source.exists():
+                shutil.copyfile(source, copy.with_name(copy.name + suffix))
+        db = _connect(copy, "ro")
+        migrate.require_current(db, path)
+    except BaseException:
+        folder.cleanup()
+        raise
+
+    def close() -> None:
+        db.close()
+        folder.cleanup()
+
+    return db, close
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    db = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=limits.STORE_BUSY_MS / 1_000,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    db.row_factory = sqlite3.Row
+    return db

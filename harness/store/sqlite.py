@@ -1,0 +1,229 @@
+"""The embedded default: one SQLite file, durable at every commit, shared by all runs of a repository."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Self
+
+from harness.errors import StoreCorrupt, StoreFailed, UsageError
+from harness.model.events import Envelope, Fact, canonical
+from harness.model.ids import RunId
+from harness.model.state import RunState, initial
+from harness.ports import Clock, Lease
+from harness.store import audit, connection, faults, leases, log, projection, queries
+from harness.store.leases import Held
+
+_PAGE = 500
+
+
+class SqliteStore:
+    """Append-only log with projections; safe to share between threads, and the file between processes."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        """Opens for writing: creates the file and its directory, migrates an older one; raises StoreFailed."""
+        with faults.translated(path):
+            db = connection.open_for_writing(path)
+            self._begin(path, clock, db, db.close)
+
+    @classmethod
+    def open_existing(cls, path: Path, clock: Clock) -> Self:
+        """Opens for reading only: creates and migrates nothing; raises NotFound when there is no file."""
+        store = cls.__new__(cls)
+        with faults.translated(path):
+            store._begin(path, clock, *connection.open_for_reading(path))  # noqa: SLF001 - the other constructor
+        return store
+
+    def _begin(self, path: Path, clock: Clock, db: sqlite3.Connection, close: Callable[[], None]) -> None:
+        self._path = path
+        self._clock = clock
+        self._db = db
+        self._close = close
+        self._file = _identity(path)
+        self._lock = threading.RLock()
+        self._sql = queries.load()
+        self._states: dict[str, RunState] = {}
+
+    def acquire(self, run_id: RunId, holder: Mapping[str, Any]) -> Lease:
+        with self._writing():
+            now = self._clock.now()
+            held = leases.successor(run_id, self._held(run_id), holder, now)
+            self._execute("take_lease", vars(held) | {"holder_json": canonical(held.holder)})
+        return Lease(run_id, held.epoch)
+
+    def heartbeat(self, lease: Lease) -> None:
+        with self._writing():
+            leases.require_current(self._held(lease.run_id), lease)
+            now = leases.timestamp(self._clock.now())
+            self._execute("touch_lease", {"run_id": lease.run_id, "epoch": lease.epoch, "heartbeat_at": now})
+
+    def release(self, lease: Lease) -> None:
+        with self._writing():
+            self._execute("release_lease", {"run_id": lease.run_id, "epoch": lease.epoch})
+
+    def holder(self, run_id: RunId) -> Mapping[str, Any] | None:
+        with self._reading():
+            held = self._held(run_id)
+        return leases.describe(held) if held and leases.alive(held, self._clock.now()) else None
+
+    def append(self, lease: Lease, facts: Sequence[Fact]) -> RunState:
+        run_id = lease.run_id
+        with self._writing():
+            leases.require_current(self._held(run_id), lease)
+            state = self._load(run_id)
+            if not (facts or state.last_seq):
+                raise log.unknown_run(run_id)
+            for growth in log.extend(run_id, state, facts, leases.timestamp(self._clock.now())):
+                self._write(growth, lease.epoch)
+                state = growth.after
+            self._execute("upsert_run", projection.run_row(state))
+        with self._lock:
+            self._states[run_id] = state
+        return state
+
+    def state(self, run_id: RunId) -> RunState:
+        with self._reading():
+            state = self._load(run_id)
+            self._states[run_id] = state
+        if not state.last_seq:
+            raise log.unknown_run(run_id)
+        return state
+
+    def events(self, run_id: RunId, after: int = 0) -> Iterator[Envelope]:
+        """Read in pages, so that a slow reader never holds back a checkpoint of the write-ahead log."""
+        while True:
+            with self._reading():
+                page = self._execute("events_after", {"run_id": run_id, "after": after, "limit": _PAGE}).fetchall()
+            for row in page:
+                yield log.from_row(row)
+            if len(page) < _PAGE:
+                return
+            after = page[-1]["seq"]
+
+    def run_ids(self) -> list[RunId]:
+        with self._reading():
+            return [_run_id(row["run_id"]) for row in self._execute("run_ids", {})]
+
+    def audit(self, run_id: RunId) -> list[str]:
+        key = {"run_id": run_id}
+        with self._reading():
+            damage = [row[0] for row in self._db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            self._db.text_factory = _lenient
+            try:
+                evidence = audit.Evidence(
+                    run_id=run_id,
+                    events=[dict(row) for row in self._execute("all_events", key)],
+                    runs=[dict(row) for row in self._execute("select_run", key)],
+                    sub_agents=[dict(row) for row in self._execute("select_sub_agents", key)],
+                )
+            finally:
+                self._db.text_factory = str
+        if evidence.empty:
+            raise log.unknown_run(run_id)
+        return [*(f"run {run_id}, file {self._path}: {text}" for text in damage), *audit.problems(evidence)]
+
+    def close(self) -> None:
+        with self._lock:
+            self._close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._lock, faults.translated(self._path):
+            if _identity(self._path) != self._file:
+                raise StoreFailed(
+                    f"store {self._path} was removed or replaced while it was in use",
+                    hint="put the file back, then resume the run",
+                    path=str(self._path),
+                )
+            with self._transaction("BEGIN IMMEDIATE"):
+                yield
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with self._lock, faults.translated(self._path), self._transaction("BEGIN"):
+            yield
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        self._db.execute(begin)
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            # A failed COMMIT may have been done: what was folded before it is no longer trusted.
+            self._states.clear()
+            with suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            raise
+
+    def _execute(self, query: str, values: Mapping[str, Any]) -> sqlite3.Cursor:
+        return self._db.execute(self._sql[query], dict(values))
+
+    def _held(self, run_id: str) -> Held | None:
+        row = self._execute("select_lease", {"run_id": run_id}).fetchone()
+        if row is None:
+            return None
+        holder = faults.parse_json(row["holder_json"], f"run {run_id}, leases, column holder_json")
+        if not isinstance(holder, dict) or not isinstance(row["epoch"], int):
+            raise StoreCorrupt(
+                f"run {run_id}, leases: the lease is unreadable", hint=f"run `orchestrix audit {run_id}`"
+            )
+        return Held(
+            run_id=run_id,
+            epoch=row["epoch"],
+            holder=holder,
+            acquired_at=row["acquired_at"],
+            heartbeat_at=row["heartbeat_at"],
+            released=bool(row["released"]),
+        )
+
+    def _load(self, run_id: RunId) -> RunState:
+        """The fold, continued from where this process last saw the log; another process may have appended."""
+        state = self._states.get(run_id, initial(run_id))
+        row = self._execute("end_of_log", {"run_id": run_id}).fetchone()
+        end = (row["last_seq"], row["last_hash"]) if row else (0, initial(run_id).last_hash)
+        if (state.last_seq, state.last_hash) != end:
+            rows = self._execute("events_after", {"run_id": run_id, "after": state.last_seq, "limit": -1})
+            state = log.replay(state, map(log.from_row, rows))
+        if (state.last_seq, state.last_hash) != end:
+            raise StoreCorrupt(
+                f"run {run_id}: runs says that the log ends at seq {end[0]}, events ends at seq {state.last_seq}",
+                hint=f"run `orchestrix audit {run_id}`",
+            )
+        return state
+
+    def _write(self, growth: log.Growth, epoch: int) -> None:
+        envelope = growth.envelope
+        self._execute("insert_event", projection.event_row(envelope, epoch))
+        for step in projection.touched(growth.before, growth.after):
+            old = growth.before.steps.get(step.task_id)
+            moving = projection.moving_columns(step)
+            if old is None or old.sub_agent_id != step.sub_agent_id:
+                self._execute("insert_sub_agent", projection.fixed_columns(envelope.run_id, step) | moving)
+            elif self._execute("update_sub_agent", moving).rowcount != 1:
+                raise StoreCorrupt(
+                    f"run {envelope.run_id}, sub_agents: the row of {step.sub_agent_id} is missing",
+                    hint=f"run `orchestrix audit {envelope.run_id}`",
+                )
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _run_id(value: object) -> RunId:
+    try:
+        return RunId(str(value))
+    except UsageError as error:
+        raise StoreCorrupt(f"runs holds {value!r:.80}, which is no run id", hint="run `orchestrix audit`") from error
+
+
+def _lenient(raw: bytes) -> str:
+    return raw.decode("utf-8", "backslashreplace")

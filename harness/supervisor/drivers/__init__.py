@@ -1,0 +1,1 @@
+"""The runtimes that walk a registry by the kernel's rules: a native loop, and LangGraph."""

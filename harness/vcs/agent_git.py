@@ -1,0 +1,63 @@
+"""What the agent did with git in its worktree: looked at, kept, never trusted."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from harness.errors import UsageError
+from harness.model.changes import Workspace
+from harness.model.ids import CommitId, RefName
+from harness.vcs.objects import Objects
+from harness.vcs.refs import Refs
+
+_HEAD_BYTES = 4096
+_OID = re.compile(r"[0-9a-f]{40}")
+
+
+def commits(workspace: Workspace, refs: Refs, objects: Objects) -> tuple[CommitId, ...]:
+    """Tips that the agent left: the worktree's HEAD, whatever it names, and the work branch; the start point is none."""
+    tips = [_head(workspace.admin / "HEAD", refs)]
+    if workspace.branch is not None:
+        tips.append(refs.read(workspace.branch))
+    kept = [tip for tip in dict.fromkeys(tips) if tip and tip != workspace.start and objects.has_commit(tip)]
+    return tuple(kept)
+
+
+def replaced_link(workspace: Workspace) -> str | None:
+    """A sentence when the worktree's `.git` file is not the one that the harness wrote."""
+    entry = workspace.path / ".git"
+    try:
+        is_file = stat.S_ISREG(entry.lstat().st_mode)
+        content = _start_of(entry) if is_file else b""
+    except FileNotFoundError:
+        return "the agent removed the workspace's .git file"
+    except OSError as error:
+        return f"the workspace's .git file is unreadable: {error.strerror}"
+    if is_file and content == b"gitdir: " + os.fsencode(workspace.admin) + b"\n":
+        return None
+    return "the agent replaced the workspace's .git: commits made through it are not kept, the files are"
+
+
+def _head(path: Path, refs: Refs) -> CommitId | None:
+    try:
+        content = _start_of(path).decode("utf-8", "replace").strip()
+    except OSError:
+        return None
+    if _OID.fullmatch(content):
+        return CommitId(content)
+    try:
+        return refs.read(RefName(content.removeprefix("ref:").strip()))
+    except UsageError:
+        return None
+
+
+def _start_of(path: Path) -> bytes:
+    """The first bytes of a file that may be anything by now: no link is followed and no pipe waited for."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return os.read(handle, _HEAD_BYTES)
+    finally:
+        os.close(handle)

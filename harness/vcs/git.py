@@ -1,0 +1,163 @@
+"""The one door to git: argument lists, bytes in and out, and nothing that a repository holds is ever executed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import EnvironmentProblem, GitFailed
+
+TIMEOUT_S = 900
+_HARDENED = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.splitIndex=false",
+    "core.safecrlf=false",
+    "core.quotePath=false",
+    "core.askPass=",
+    "core.pager=cat",
+    "core.alternateRefsCommand=",
+    "protocol.allow=never",
+    "credential.helper=",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "commit.gpgSign=false",
+    "log.showSignature=false",
+    "merge.verifySignatures=false",
+    "submodule.recurse=false",
+    "diff.external=",
+    "advice.addEmbeddedRepo=false",
+)
+_OPTIONS = tuple(word for setting in _HARDENED for word in ("-c", setting))
+_FIXED = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_GRAFT_FILE": "/dev/null",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_EDITOR": "false",
+    "GIT_PAGER": "cat",
+    "LC_ALL": "C",
+}
+_NO_CONFIG = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
+_CONFIG_VARIABLES = ("GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one git call gave back."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+    @property
+    def last_error(self) -> str:
+        """The last line that says what went wrong."""
+        lines = [line for line in self.err.decode("utf-8", "backslashreplace").splitlines() if line.strip()]
+        return lines[-1].strip() if lines else f"exit status {self.code}"
+
+    def items(self) -> list[bytes]:
+        """The NUL-terminated items of the output."""
+        return self.out.split(b"\0")[:-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """Git against one explicit git dir; nothing is discovered and no `GIT_*` variable of the caller leaks in."""
+
+    git_dir: Path
+    work_tree: Path | None = None
+    index: Path | None = None
+    objects: Path | None = None
+    alternate: Path | None = None
+    user_config: bool = False
+
+    def run(self, *args: str | bytes, stdin: bytes = b"", ok: Collection[int] = (0,)) -> Answer:
+        """Runs git to its end; raises GitFailed, with git's own last line, for an exit status not in `ok`."""
+        answer = execute(self.argv(*args), env=self.environment(), cwd=self.work_tree or self.git_dir, stdin=stdin)
+        return _checked(answer, args, ok)
+
+    def porcelain(self, *args: str, ok: Collection[int] = (0,)) -> Answer:
+        """The same through GitPython, for calls that serve people and are off the hot path."""
+        from git.cmd import Git as Porcelain  # noqa: PLC0415 - a slow import that quick commands must not pay for
+
+        # GitPython adds to the caller's environment and cannot take away from it.
+        leaked = [word for name in os.environ if name.startswith("GIT_") for word in ("-u", name)]
+        assigned = [f"{name}={value}" for name, value in self._variables().items()]
+        code, out, err = Porcelain(self.work_tree or self.git_dir).execute(
+            ["env", *leaked, *assigned, *self.argv(*args)],
+            with_extended_output=True,
+            with_exceptions=False,
+            stdout_as_string=False,
+            strip_newline_in_stdout=False,
+        )
+        return _checked(Answer(code, out, err if isinstance(err, bytes) else err.encode()), args, ok)
+
+    def argv(self, *args: str | bytes) -> list[str | bytes]:
+        where: list[str | bytes] = [f"--git-dir={self.git_dir}"]
+        if self.work_tree is not None:
+            where.append(f"--work-tree={self.work_tree}")
+        return ["git", *_OPTIONS, *where, *args]
+
+    def environment(self) -> dict[str, str]:
+        return scrubbed() | self._variables()
+
+    def _variables(self) -> dict[str, str]:
+        chosen = {
+            "GIT_INDEX_FILE": self.index,
+            "GIT_OBJECT_DIRECTORY": self.objects,
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": self.alternate,
+            "GIT_CEILING_DIRECTORIES": (self.work_tree or self.git_dir).parent,
+        }
+        config = config_variables() if self.user_config else _NO_CONFIG
+        return {**_FIXED, **config, **{name: str(path) for name, path in chosen.items() if path is not None}}
+
+
+def scrubbed() -> dict[str, str]:
+    """The caller's environment without any `GIT_*` variable."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+
+
+def config_variables() -> dict[str, str]:
+    """Where the caller says that the user's own git config is."""
+    return {name: os.environ[name] for name in _CONFIG_VARIABLES if name in os.environ}
+
+
+def ask(*args: str, cwd: Path) -> Answer:
+    """Git as the user would call it in a directory, hardened all the same; only to find and describe a repository."""
+    env = scrubbed() | _FIXED | config_variables()
+    return execute(["git", *_OPTIONS, *args], env=env, cwd=cwd)
+
+
+def execute(argv: list[str | bytes], *, env: Mapping[str, str], cwd: Path, stdin: bytes = b"") -> Answer:
+    """Starts one process and waits for it; raises EnvironmentProblem when it cannot start, GitFailed when it hangs."""
+    try:
+        done = subprocess.run(argv, env=env, cwd=cwd, input=stdin, capture_output=True, check=False, timeout=TIMEOUT_S)
+    except FileNotFoundError as error:
+        if not cwd.is_dir():
+            raise EnvironmentProblem(f"{cwd} is not a directory", hint="name an existing directory") from error
+        raise EnvironmentProblem("git is not installed", hint="install git 2.38 or newer and put it on PATH") from error
+    except subprocess.TimeoutExpired as error:
+        raise GitFailed(f"git did not finish within {TIMEOUT_S} seconds", hint="look for a stuck disk") from error
+    except OSError as error:
+        raise EnvironmentProblem(f"git cannot be started: {error.strerror}", hint="see `orchestrix doctor`") from error
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+def _checked(answer: Answer, args: tuple[str | bytes, ...], ok: Collection[int]) -> Answer:
+    if answer.code not in ok:
+        verb = os.fsdecode(args[0])
+        raise GitFailed(
+            f"git {verb} failed: {answer.last_error}", hint="see `orchestrix doctor`", exit_status=answer.code
+        )
+    return answer
+
+
+def text(raw: bytes) -> str:
+    """A path or message of git for people: bytes that are no UTF-8 stay visible."""
+    return raw.decode("utf-8", "backslashreplace")

@@ -1,0 +1,112 @@
+"""Objects by libgit2 over the shared object store alone: no configuration is read and nothing can be executed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pygit2
+from pygit2.enums import FileMode
+
+from harness.errors import GitFailed, UsageError
+from harness.model.changes import Change, Kind
+from harness.model.ids import CommitId, TreeId
+from harness.vcs.git import text
+
+EMPTY_TREE = TreeId("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
+
+
+class Objects:
+    """Reads and writes commits, trees and blobs."""
+
+    def __init__(self, directory: Path) -> None:
+        self._repo = pygit2.Repository()
+        self._repo.set_odb(pygit2.Odb(str(directory)))
+
+    def has_commit(self, oid: str) -> bool:
+        found = self._repo.get(oid)
+        return found is not None and found.type == pygit2.enums.ObjectType.COMMIT
+
+    def tree_of(self, commit: str) -> TreeId:
+        return TreeId(str(self._get(commit).peel(pygit2.Tree).id))
+
+    def commit(
+        self, tree: TreeId, parents: Sequence[CommitId], message: str, *, when: int, identity: tuple[str, str]
+    ) -> CommitId:
+        """A commit object; the same arguments give the same id."""
+        who = pygit2.Signature(*identity, when, 0, "utf-8")
+        clean = message.replace("\0", "").rstrip("\n") + "\n"
+        body = clean.encode("utf-8", "backslashreplace").decode()
+        self._get(tree)
+        made = self._repo.create_commit(None, who, who, body, tree, [str(parent) for parent in parents])
+        return CommitId(str(made))
+
+    def changes(self, old: str, new: str) -> tuple[Change, ...]:
+        """Paths that differ between two commits or trees, both sides of a rename, sorted."""
+        before, after = (self._get(oid).peel(pygit2.Tree) for oid in (old, new))
+        kinds: dict[str, Kind] = {}
+        for delta in before.diff_to_tree(after).deltas:
+            path = text(delta.new_file.raw_path)
+            kind = _KINDS.get(delta.status_char(), Kind.MODIFIED)
+            # A change of type arrives as a deletion and an addition of one path.
+            kinds[path] = Kind.MODIFIED if path in kinds else kind
+        return tuple(Change(kinds[path], path) for path in sorted(kinds))
+
+    def with_file(self, tree: TreeId, path: str, content: bytes) -> TreeId:
+        """The tree with one regular file added or replaced; raises UsageError for a path that no tree can hold."""
+        parts = _parts(path)
+        return TreeId(str(self._placed(self._get(tree), parts, self._repo.create_blob(content))))
+
+    def tree_from(self, files: Mapping[str, bytes]) -> TreeId:
+        """A tree of regular files."""
+        tree = EMPTY_TREE
+        self._repo.TreeBuilder().write()
+        for path, content in files.items():
+            tree = self.with_file(tree, path, content)
+        return tree
+
+    def files(self, tree: str) -> Iterator[tuple[str, bytes]]:
+        """Every regular file of a tree or commit, with its path."""
+        yield from self._files(self._get(tree).peel(pygit2.Tree), "")
+
+    def blob(self, oid: str) -> bytes:
+        return bytes(self._get(oid).data)
+
+    def entries(self, tree: str) -> list[tuple[bytes, int, str]]:
+        """Name, mode and id of each entry of one tree."""
+        return [(entry.raw_name, int(entry.filemode), str(entry.id)) for entry in self._get(tree)]
+
+    def _files(self, tree: Any, prefix: str) -> Iterator[tuple[str, bytes]]:
+        for entry in tree:
+            if entry.filemode == FileMode.TREE:
+                yield from self._files(entry, f"{prefix}{entry.name}/")
+            elif entry.filemode in (FileMode.BLOB, FileMode.BLOB_EXECUTABLE):
+                yield f"{prefix}{entry.name}", bytes(entry.data)
+
+    def _placed(self, tree: Any, parts: Sequence[str], blob: Any) -> Any:
+        head, *rest = parts
+        builder = self._repo.TreeBuilder(tree) if tree is not None else self._repo.TreeBuilder()
+        if rest:
+            below = builder.get(head)
+            inner = below if below is not None and below.filemode == FileMode.TREE else None
+            builder.insert(head, self._placed(inner, rest, blob), FileMode.TREE)
+        else:
+            builder.insert(head, blob, FileMode.BLOB)
+        return builder.write()
+
+    def _get(self, oid: str) -> Any:
+        found = self._repo.get(oid)
+        if found is None:
+            raise GitFailed(f"object {oid} is missing", hint="run `git fsck`; a shallow or partial clone lacks objects")
+        return found
+
+
+_KINDS = {"A": Kind.ADDED, "D": Kind.DELETED}
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or any(part in ("..", ".git") for part in parts) or "\0" in path:
+        raise UsageError(f"{path!r:.120} is not a path inside a repository", hint="use a relative path")
+    return parts

@@ -1,0 +1,74 @@
+"""Fresh workspaces get what a checkout has and git does not: `.worktreeinclude`, copy patterns and links."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from harness.errors import ConfigInvalid
+from harness.vcs.git import Git, text
+from harness.vcs.private import PrivateDir
+from harness.vcs.repo import Layout
+
+INCLUDE_FILE = ".worktreeinclude"
+
+
+def fill(layout: Layout, private: PrivateDir, tree: Path, copy: Sequence[str], link: Sequence[str]) -> None:
+    """Copies and links from the user's checkout; never out of either tree, never over a file that is there.
+
+    `copy` holds patterns in gitignore syntax that match untracked or ignored files; `link` holds plain paths.
+    Raises ConfigInvalid for a link that leaves the checkout.
+    """
+    for path in _matching(private.git(layout.root, layout.index), layout.root, copy):
+        _copy(layout.root, tree, path)
+    for name in link:
+        _link(layout.root, tree, _inside(name))
+
+
+def untracked(git: Git) -> tuple[str, ...]:
+    """Files of a fresh workspace that git would take for new work: exactly those that preparation put there."""
+    listed = git.run("ls-files", "--others", "--exclude-standard", "-z").items()
+    return tuple(os.fsdecode(path) for path in listed)
+
+
+def _matching(git: Git, root: Path, copy: Sequence[str]) -> list[str]:
+    sources = [f"--exclude={pattern}" for pattern in copy]
+    if (root / INCLUDE_FILE).is_file():
+        sources.append(f"--exclude-from={root / INCLUDE_FILE}")
+    if not sources:
+        return []
+    listed = git.run("ls-files", "--others", "--ignored", "-z", *sources).items()
+    return [os.fsdecode(path) for path in listed if not path.endswith(b"/")]
+
+
+def _copy(root: Path, tree: Path, path: str) -> None:
+    target = tree / path
+    if not os.path.lexists(target) and _make_parents(tree, target):
+        shutil.copy2(root / path, target, follow_symlinks=False)
+
+
+def _link(root: Path, tree: Path, path: str) -> None:
+    source, target = root / path, tree / path
+    if os.path.lexists(source) and not os.path.lexists(target) and _make_parents(tree, target):
+        target.symlink_to(source)
+
+
+def _make_parents(tree: Path, target: Path) -> bool:
+    """Makes the directories above; False when a file or a link is in the way: following it might lead outside."""
+    for parent in reversed(target.relative_to(tree).parents):
+        place = tree / parent
+        if place.is_symlink() or (place.exists() and not place.is_dir()):
+            return False
+        place.mkdir(exist_ok=True)
+    return True
+
+
+def _inside(name: str) -> str:
+    parts = PurePosixPath(name).parts
+    if not parts or name.startswith("/") or ".." in parts or ".git" in parts:
+        raise ConfigInvalid(
+            f"link path {text(os.fsencode(name))!r:.120} leaves the checkout", hint="use a path relative to its root"
+        )
+    return name

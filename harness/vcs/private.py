@@ -1,0 +1,92 @@
+"""A git dir of the harness itself over the shared objects: no config, hook, filter or driver of others runs in it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.vcs.effective import Effective
+from harness.vcs.git import Git
+from harness.vcs.repo import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateDir:
+    """Where git runs for snapshots, checkouts and merges; new objects land in the user's object store."""
+
+    path: Path
+    shared_objects: Path
+
+    @property
+    def own_objects(self) -> Path:
+        """For objects that need not outlive one call."""
+        return self.path / "objects"
+
+    def git(self, work_tree: Path, index: Path | None = None) -> Git:
+        return Git(self.path, work_tree, index, objects=self.shared_objects, alternate=self.own_objects)
+
+
+def ensure(path: Path, layout: Layout, effective: Effective) -> PrivateDir:
+    """The private git dir at a path, made from the user's settings unless it exists; another process may reopen it."""
+    if not path.is_dir():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(prefix=".new-", dir=path.parent))
+        for name, content in _contents(path, layout, effective).items():
+            (aside / name).parent.mkdir(parents=True, exist_ok=True)
+            (aside / name).write_bytes(content)
+        for name in ("objects", "refs"):
+            (aside / name).mkdir(exist_ok=True)
+        try:
+            aside.rename(path)
+        except OSError:
+            # Somebody else was first: theirs is as good. Anything else is an error of this path.
+            shutil.rmtree(aside)
+            if not path.is_dir():
+                raise
+    return PrivateDir(path, layout.objects)
+
+
+def fingerprint(layout: Layout, effective: Effective) -> str:
+    """Names the settings: the same settings give the same text."""
+    contents = _contents(Path("/"), layout, effective)
+    return hashlib.sha256(repr(sorted(contents.items())).encode()).hexdigest()[:16]
+
+
+def _contents(path: Path, layout: Layout, effective: Effective) -> dict[str, bytes]:
+    info = layout.common_dir / "info"
+    return {
+        "HEAD": b"ref: refs/heads/none\n",
+        "config": _config(path, effective),
+        "objects/info/alternates": os.fsencode(layout.objects) + b"\n",
+        "info/attributes": _read(info / "attributes"),
+        "info/exclude": _read(info / "exclude"),
+        "user-attributes": _read(effective.companion("core.attributesfile", "attributes")),
+        "user-excludes": _read(effective.companion("core.excludesfile", "ignore")),
+    }
+
+
+def _config(path: Path, effective: Effective) -> bytes:
+    settings = {
+        "core.repositoryformatversion": "0",
+        "core.bare": "false",
+        "core.attributesfile": str(path / "user-attributes"),
+        "core.excludesfile": str(path / "user-excludes"),
+        **effective.followed,
+    }
+    lines = []
+    for key, value in settings.items():
+        section, name = key.split(".", 1)
+        quoted = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        lines.append(f'[{section}]\n\t{name} = "{quoted}"\n')
+    return "".join(lines).encode("utf-8", "surrogateescape")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

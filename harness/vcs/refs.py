@@ -1,0 +1,105 @@
+"""Refs of the user's repository: read by libgit2, moved only by compare-and-swap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pygit2
+from pygit2.enums import ReferenceType
+
+from harness.errors import EnvironmentProblem, GitFailed, RefMoved, UsageError
+from harness.model.ids import CommitId, RefName
+from harness.vcs.git import Git
+from harness.vcs.repo import Layout
+
+_ABSENT = "0" * 40
+_SYMBOLIC_DEPTH = 5
+
+
+class Refs:
+    """One repository's refs; raises EnvironmentProblem when libgit2 cannot open it."""
+
+    def __init__(self, layout: Layout) -> None:
+        try:
+            self._repo = pygit2.Repository(str(layout.git_dir))
+        except (pygit2.GitError, KeyError, ValueError) as error:
+            raise EnvironmentProblem(
+                f"the repository at {layout.root} cannot be opened: {error}",
+                hint="it may use an extension such as reftable or belong to another user",
+            ) from error
+        self._git = Git(layout.common_dir)
+        self._checkout = Git(layout.git_dir, layout.root)
+
+    def read(self, ref: str) -> CommitId | None:
+        """Where a ref is, through symbolic refs; None when it does not exist."""
+        for _ in range(_SYMBOLIC_DEPTH):
+            found = self._lookup(ref)
+            if found is None:
+                return None
+            if found.type == ReferenceType.DIRECT:
+                return CommitId(str(found.target))
+            ref = str(found.target)
+        return None
+
+    def head_branch(self) -> RefName | None:
+        """The branch that HEAD names, also when it has no commit yet; None when HEAD is detached."""
+        found = self._lookup("HEAD")
+        if found is None or found.type == ReferenceType.DIRECT:
+            return None
+        return RefName(str(found.target))
+
+    def all(self) -> dict[str, str]:
+        """Every ref and what it holds: an id, or the name that a symbolic ref points to."""
+        return {ref.name: str(ref.target) for ref in self._repo.references.iterator()}
+
+    def under(self, prefix: str) -> dict[RefName, CommitId]:
+        found = {name: self.read(name) for name in sorted(self.all()) if name.startswith(prefix)}
+        return {RefName(name): at for name, at in found.items() if at is not None}
+
+    def move(self, ref: RefName, new: CommitId, old: CommitId | None) -> None:
+        """Compare-and-swap; `old` None means that the ref must not exist; raises RefMoved."""
+        self._update(ref, old, "--no-deref", "--", ref, new, old or _ABSENT)
+
+    def delete(self, ref: RefName, old: CommitId) -> None:
+        """Deletes the ref if it still is at `old`; raises RefMoved."""
+        self._update(ref, old, "--no-deref", "-d", "--", ref, old)
+
+    def resolve(self, revision: str) -> CommitId:
+        """The commit that a revision names; raises UsageError, or EnvironmentProblem when there is no commit at all."""
+        name = f"{revision}^{{commit}}"
+        answer = self._checkout.run("rev-parse", "--verify", "--quiet", "--end-of-options", name, ok=(0, 1, 128))
+        if answer.code == 0:
+            return CommitId(answer.out.decode().strip())
+        if self.read("HEAD") is None:
+            raise EnvironmentProblem("the repository has no commit yet", hint="make a first commit")
+        raise UsageError(
+            f"{revision!r:.120} names no commit", hint="give a branch, tag or commit id; see `git log --oneline`"
+        )
+
+    def _lookup(self, ref: str) -> Any:
+        try:
+            return self._repo.references.get(ref)
+        except (pygit2.GitError, ValueError):
+            return None
+
+    def _update(self, ref: RefName, old: CommitId | None, *args: str) -> None:
+        try:
+            self._git.run("update-ref", *args)
+        except GitFailed as failed:
+            now = self.read(ref)
+            if now != old:
+                raise RefMoved(
+                    f"{ref} is at {now or 'nothing'}, not at {old or 'nothing'}",
+                    hint="somebody else moved it; look, then run `orchestrix resume`",
+                ) from failed
+            blocking = self._blocking(ref)
+            if blocking:
+                raise EnvironmentProblem(
+                    f"{ref} cannot be made: {blocking} is in the way",
+                    hint=f"rename that branch: git branch -m {blocking.removeprefix('refs/heads/')} <new name>",
+                ) from failed
+            raise
+
+    def _blocking(self, ref: RefName) -> str | None:
+        """The ref whose name is a directory of this one's, or the other way round."""
+        return next((name for name in self.all() if ref.startswith(f"{name}/") or name.startswith(f"{ref}/")), None)

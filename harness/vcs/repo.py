@@ -1,0 +1,105 @@
+"""Which repository this is: where its files, git dir and shared git dir are, and whether it can be worked with."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import EnvironmentProblem
+from harness.vcs import git
+
+OLDEST_GIT = (2, 38)
+_VERSION = re.compile(rb"git version (\d+)\.(\d+)")
+_QUESTIONS = (
+    "--is-bare-repository",
+    "--show-object-format",
+    "--absolute-git-dir",
+    "--path-format=absolute",
+    "--git-common-dir",
+    "--show-toplevel",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the parts of one checkout are; `git_dir` differs from `common_dir` in a linked worktree."""
+
+    root: Path
+    git_dir: Path
+    common_dir: Path
+
+    @property
+    def objects(self) -> Path:
+        return self.common_dir / "objects"
+
+    @property
+    def index(self) -> Path:
+        return self.git_dir / "index"
+
+
+def discover(start: Path) -> Layout:
+    """The checkout that a directory belongs to; raises EnvironmentProblem with what to do about it."""
+    if not start.is_dir():
+        raise EnvironmentProblem(f"{start} is not a directory", hint="name a directory inside a git checkout")
+    check_version(start)
+    answer = git.ask("rev-parse", *_QUESTIONS, cwd=start)
+    lines = answer.out.split(b"\n")[:-1]
+    if lines[:1] == [b"true"]:
+        raise EnvironmentProblem(
+            f"{start} is a bare repository", hint="run it in a checkout: `git worktree add` or `git clone` makes one"
+        )
+    if len(lines) >= 2 and lines[1] != b"sha1":  # noqa: PLR2004 - the second answer
+        raise EnvironmentProblem(
+            f"the repository at {start} uses the {git.text(lines[1])} object format",
+            hint="only sha1 repositories are supported so far",
+        )
+    if answer.code != 0:
+        raise _refused(start, answer)
+    if len(lines) != len(_QUESTIONS) - 1:
+        raise EnvironmentProblem(f"the path of the repository at {start} holds a line break", hint="move it elsewhere")
+    git_dir, common_dir, root = (Path(os.fsdecode(line)) for line in lines[2:])
+    return Layout(root=root, git_dir=git_dir, common_dir=common_dir.resolve())
+
+
+def check_version(where: Path) -> None:
+    """Raises EnvironmentProblem when git is missing or too old."""
+    answer = git.ask("version", cwd=where)
+    found = _VERSION.match(answer.out)
+    if found is None or (int(found[1]), int(found[2])) < OLDEST_GIT:
+        version = git.text(answer.out).strip() or answer.last_error
+        raise EnvironmentProblem(
+            f"git is too old: {version}", hint="install git {}.{} or newer and put it on PATH".format(*OLDEST_GIT)
+        )
+
+
+def _refused(start: Path, answer: git.Answer) -> EnvironmentProblem:
+    if b"dubious ownership" in answer.err:
+        return EnvironmentProblem(
+            f"git refuses {start}: it belongs to another user",
+            hint="if you trust it: git config --global --add safe.directory <path>",
+        )
+    if b"not a git repository" in answer.err:
+        return EnvironmentProblem(
+            f"{start} is not in a git repository", hint="run `git init` and commit once, or use -C DIR"
+        )
+    if b"must be run in a work tree" in answer.err:
+        return EnvironmentProblem(f"{start} is inside a git dir, not a checkout", hint="use -C with the checkout")
+    return EnvironmentProblem(
+        f"git cannot read the repository at {start}: {answer.last_error}", hint="try `git status` there"
+    )
+
+
+def default_state_home() -> Path:
+    """Where workspaces live unless the settings say otherwise."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".local" / "state") / "orchestrix"
+
+
+def state_dir(state_home: Path, layout: Layout) -> Path:
+    """This repository's own directory there: readable by name, unique by where the repository is."""
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", layout.root.name)[:40] or "repository"
+    digest = hashlib.sha256(os.fsencode(layout.common_dir)).hexdigest()[:12]
+    return state_home / f"{name}-{digest}"

@@ -1,0 +1,166 @@
+"""The snapshot: the files of a workspace as a tree, with a private index over the pristine one.
+
+The agent's index, config, `.git` file and commits are not consulted. Nested repositories become plain files.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.model.ids import TreeId
+from harness.vcs import survey
+from harness.vcs.git import Answer, Git, text
+
+BOOKKEEPING = (":(exclude,top,literal).orchestrix/local", ":(exclude,top,glob).orchestrix/step-*-result.md")
+_WARNINGS = 20
+_CLOSED = (b"Permission denied", b"could not open directory")
+
+
+@dataclass(slots=True)
+class Taken:
+    """A tree in the object store, and what people should know about how it came to be."""
+
+    tree: TreeId
+    nested: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def take(git: Git, pristine: Path, gitlinks: Sequence[str], prepared: Iterable[str]) -> Taken:
+    """Writes the tree of the git's work tree.
+
+    `gitlinks` are the submodules of the start point; `prepared` are paths that the harness put there itself.
+    Raises GitFailed when no tree can be written.
+    """
+    with tempfile.TemporaryDirectory(prefix="snapshot-", dir=pristine.parent.parent) as scratch:
+        door = Git(git.git_dir, git.work_tree, Path(scratch) / "index", git.objects, git.alternate)
+        return _Snapshot(door, pristine, gitlinks, prepared).take()
+
+
+class _Snapshot:
+    def __init__(self, git: Git, pristine: Path, gitlinks: Sequence[str], prepared: Iterable[str]) -> None:
+        assert git.work_tree is not None  # noqa: S101 - narrows the type; `take` always passes one
+        assert git.index is not None  # noqa: S101 - as above
+        self._git, self._root, self._index = git, git.work_tree, git.index
+        self._pristine = pristine
+        self._gitlinks = gitlinks
+        self._prepared = [f":(exclude,top,literal){path}" for path in prepared]
+        self._warnings: list[str] = []
+
+    def take(self) -> Taken:
+        seen = survey.tree(self._root)
+        if seen.unreadable:
+            survey.open_doors(self._root)
+            seen = survey.tree(self._root)
+        for path in seen.unreadable:
+            self._warn(f"{_shown(path):.200} cannot be read: what is below it is not in the snapshot")
+        self._note_special(seen.special)
+        nested = [path for path in seen.nested if path not in self._gitlinks]
+        answer = self._add([*nested, *self._gitlinks], seen.special)
+        if any(sign in answer.err for sign in _CLOSED):
+            survey.open_doors(self._root)
+            answer = self._add([*nested, *self._gitlinks], seen.special)
+        self._note_refused(answer)
+        plain = [*self._not_ignored(nested), *self._settle_gitlinks(seen.nested)]
+        self._add_plain(plain)
+        for path in plain:
+            self._warn(f"{_shown(path)} is a repository of its own: its files are in the snapshot, its history is not")
+        tree = TreeId(self._git.run("write-tree").out.decode().strip())
+        return Taken(tree, [_shown(path) for path in plain], self._warnings)
+
+    def _add(self, left_out: Sequence[str], special: Sequence[str]) -> Answer:
+        """Stages everything else on a fresh copy of the pristine index, whose times vouch for unchanged files."""
+        shutil.copy2(self._pristine, self._index)
+        if special:
+            self._update(special, "--force-remove")
+        excluded = [f":(exclude,top,literal){path}" for path in left_out]
+        patterns = (":(top)", *BOOKKEEPING, *self._prepared, *excluded)
+        return self._git.run(
+            "add",
+            "--all",
+            "--ignore-errors",
+            "--pathspec-from-file=-",
+            "--pathspec-file-nul",
+            stdin=_joined(patterns),
+            ok=(0, 1),
+        )
+
+    def _not_ignored(self, nested: Sequence[str]) -> list[str]:
+        if not nested:
+            return []
+        ignored = self._ignored(nested)
+        return [path for path in nested if path not in ignored]
+
+    def _ignored(self, paths: Sequence[str]) -> set[str]:
+        answer = self._git.run("check-ignore", "-z", "--stdin", stdin=_joined(paths), ok=(0, 1))
+        return {os.fsdecode(item) for item in answer.items()}
+
+    def _settle_gitlinks(self, nested: Sequence[str]) -> list[str]:
+        """Brings the start point's submodules up to date; returns those that now are plain directories of files."""
+        plain = []
+        for path in self._gitlinks:
+            place = self._root / path
+            if path in nested:
+                self._follow_submodule(path)
+            elif place.is_symlink() or not place.is_dir():
+                self._update([path], "--force-remove")
+                if os.path.lexists(place):
+                    self._update([path], "--add", "--replace")
+            elif any(place.iterdir()):
+                self._update([path], "--force-remove")
+                plain.append(path)
+        return plain
+
+    def _follow_submodule(self, path: str) -> None:
+        """A submodule that the agent checked out: its commit is read, nothing in it is run."""
+        import pygit2  # noqa: PLC0415 - only where there are submodules
+
+        try:
+            head = pygit2.Repository(str(self._root / path)).head.target
+        except (pygit2.GitError, KeyError, ValueError) as error:
+            self._warn(f"submodule {_shown(path)} is left as it was: {error}")
+            return
+        self._git.run("update-index", "--cacheinfo", f"160000,{head},{path}")
+
+    def _add_plain(self, directories: Sequence[str]) -> None:
+        if not directories:
+            return
+        listed = self._git.run("ls-files", "-z", "--", *(f":(top,literal){path}" for path in directories)).items()
+        tracked = {os.fsdecode(item) for item in listed}
+        walked: set[str] = set()
+        for path in directories:
+            inside = survey.tree(self._root, under=path, keep_files=True)
+            self._note_special(inside.special)
+            walked.update(inside.files)
+        wanted = tracked | (walked - self._ignored(sorted(walked)) if walked else set())
+        if wanted:
+            self._update(sorted(wanted), "--add", "--remove", "--replace")
+
+    def _update(self, paths: Sequence[str], *options: str) -> None:
+        self._git.run("update-index", *options, "-z", "--stdin", stdin=_joined(paths))
+
+    def _note_special(self, special: Sequence[str]) -> None:
+        survey.remove_traps(self._root, special)
+        for path in special:
+            self._warn(f"{_shown(path)} is no regular file, directory or link: it is not in the snapshot")
+
+    def _note_refused(self, answer: Answer) -> None:
+        for line in text(answer.err).splitlines() if answer.code else ():
+            if line.startswith(("error:", "fatal:")):
+                self._warn(f"not in the snapshot: {line.split(':', 1)[1].strip()}")
+
+    def _warn(self, sentence: str) -> None:
+        if len(self._warnings) < _WARNINGS:
+            self._warnings.append(sentence)
+
+
+def _joined(paths: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+def _shown(path: str) -> str:
+    return text(os.fsencode(path))

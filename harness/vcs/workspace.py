@@ -1,0 +1,124 @@
+"""Workspaces: a git worktree for each sub-agent, made so that any interrupted prefix of the work can be undone.
+
+Order: branch, tree with its `.git` file, files and pristine index, admin directory (renamed into place), card.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import EnvironmentProblem
+from harness.model.changes import Workspace
+from harness.model.ids import CommitId, RefName
+from harness.vcs import places, removal
+from harness.vcs.places import Place
+from harness.vcs.private import PrivateDir
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What the harness remembers of a workspace, out of the agent's reach."""
+
+    start: CommitId
+    branch: RefName | None
+    prepared: tuple[str, ...] = ()
+
+
+def create(place: Place, private: PrivateDir, start: CommitId, branch: RefName | None) -> Workspace:
+    """Makes the worktree; nothing of the name may be left (see `remove`), and the branch is at `start` already."""
+    for directory in (place.run_dir, place.tree.parent, place.index.parent):
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    place.tree.mkdir(mode=0o700)
+    (place.tree / ".git").write_bytes(b"gitdir: " + os.fsencode(place.admin) + b"\n")
+    private.git(place.tree, place.index).run("read-tree", "--reset", "-u", f"{start}^{{tree}}")
+    with places.repository_lock(place.run_dir.parent):
+        _register(place, start, branch)
+    write_card(place, Card(start, branch))
+    return _workspace(place, Card(start, branch))
+
+
+def find(place: Place) -> Workspace | None:
+    """The workspace, if it is whole."""
+    card = read_card(place)
+    whole = place.tree.is_dir() and place.index.is_file() and place.admin.is_dir()
+    return _workspace(place, card) if card and whole else None
+
+
+def remove(place: Place) -> None:
+    """Removes worktree and bookkeeping, also half-made ones; raises EnvironmentProblem when something resists."""
+    if not os.path.lexists(place.run_dir) and not os.path.lexists(place.admin):
+        return
+    place.card.unlink(missing_ok=True)
+    with places.repository_lock(place.run_dir.parent):
+        _unregister(place)
+    if os.path.lexists(place.tree):
+        removal.discard(place.tree, place.trash)
+    place.index.unlink(missing_ok=True)
+    removal.sweep(place.trash)
+
+
+def write_card(place: Place, card: Card) -> None:
+    """Atomically, so that a card is either absent or true."""
+    content = {"start": card.start, "branch": card.branch, "prepared": list(card.prepared)}
+    handle, aside = tempfile.mkstemp(dir=place.run_dir)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump(content, file)
+    Path(aside).replace(place.card)
+
+
+def read_card(place: Place) -> Card | None:
+    try:
+        content = json.loads(place.card.read_text(encoding="utf-8"))
+        branch = content["branch"]
+        return Card(CommitId(content["start"]), RefName(branch) if branch else None, tuple(content["prepared"]))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EnvironmentProblem(
+            f"{place.card} is unreadable: {error}", hint="remove the workspace with `orchestrix clean`"
+        ) from error
+
+
+def _workspace(place: Place, card: Card) -> Workspace:
+    return Workspace(place.name, place.tree, card.start, card.branch, place.admin, place.index)
+
+
+def _register(place: Place, start: CommitId, branch: RefName | None) -> None:
+    """Builds the admin directory aside: git never sees a half-made entry."""
+    if os.path.lexists(place.admin):
+        raise EnvironmentProblem(
+            f"{place.admin} belongs to another worktree", hint="see `git worktree list`; remove the stale entry"
+        )
+    place.admin.parent.mkdir(exist_ok=True)
+    aside = Path(tempfile.mkdtemp(prefix=place.aside, dir=place.common_dir))
+    files = {
+        "HEAD": f"ref: {branch}\n" if branch else f"{start}\n",
+        "commondir": "../..\n",
+        "gitdir": f"{place.tree / '.git'}\n",
+        "locked": f"orchestrix run {place.run}\n",
+    }
+    for name, content in files.items():
+        (aside / name).write_bytes(os.fsencode(content))
+    shutil.copy2(place.index, aside / "index")
+    aside.chmod(0o755)
+    aside.rename(place.admin)
+
+
+def _unregister(place: Place) -> None:
+    for left in (*place.common_dir.glob(f"{place.aside}*"), place.admin):
+        if os.path.lexists(left):
+            removal.discard(left, place.common_dir / "orchestrix-trash")
+    for directory in (place.common_dir / "orchestrix-trash", place.admin.parent):
+        _remove_if_empty(directory)
+
+
+def _remove_if_empty(directory: Path) -> None:
+    try:
+        directory.rmdir()
+    except OSError:
+        return  # missing, or somebody else's entries are in it

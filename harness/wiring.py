@@ -1,0 +1,146 @@
+"""The composition root: settings become objects. The only file that knows every concrete class."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.config import settings as settings_file
+from harness.engine.clock import SystemClock
+from harness.errors import EnvironmentProblem, NotFound, UsageError
+from harness.model.ids import RunId
+
+if TYPE_CHECKING:
+    from harness.config.settings import Settings
+    from harness.engine.parts import Parts
+    from harness.ports import Processes, Store
+    from harness.vcs.repository import Repository
+
+LOCAL = Path(".orchestrix") / "local"
+_IGNORED = "/.gitignore\n/local/\n/step-*-result.md\n"
+
+
+def locate(start: Path) -> Path:
+    """The root of the checkout that `start` lies in; raises EnvironmentProblem."""
+    for folder in (start, *start.parents):
+        if (folder / ".git").exists():
+            return folder
+    raise EnvironmentProblem(f"{start} is not inside a git checkout", hint="run `git init`, or give -C DIR")
+
+
+@dataclass(frozen=True)
+class Project:
+    """One checkout and what belongs to it; every part is made when it is first asked for."""
+
+    root: Path
+    settings: Settings
+
+    @classmethod
+    def at(cls, start: Path, flags: Mapping[str, Any] | None = None) -> Project:
+        root = locate(start)
+        return cls(root, settings_file.load(root, flags or {}))
+
+    @property
+    def database(self) -> Path:
+        return self.root / LOCAL / "state.db"
+
+    @property
+    def runs_dir(self) -> Path:
+        return self.root / LOCAL / "runs"
+
+    @cached_property
+    def clock(self) -> SystemClock:
+        return SystemClock()
+
+    @cached_property
+    def repository(self) -> Repository:
+        from harness.vcs.repository import Repository  # noqa: PLC0415 - pygit2 is not needed to read the log
+
+        return Repository.discover(self.root, self.settings.state_home)
+
+    @cached_property
+    def processes(self) -> Processes:
+        from harness.sandbox.choice import choose  # noqa: PLC0415 - probing costs a process
+
+        return choose(self.settings.sandbox)
+
+    @cached_property
+    def store(self) -> Store:
+        """The log, for writing; made if it is not there."""
+        from harness.store.sqlite import SqliteStore  # noqa: PLC0415 - see `reading`
+
+        self._prepare_local()
+        return SqliteStore(self.database, self.clock)
+
+    @cached_property
+    def reading(self) -> Store:
+        """The log, for reading only; never creates or migrates anything."""
+        from harness.store.sqlite import SqliteStore  # noqa: PLC0415 - sqlite is not needed by every command
+
+        if not self.database.exists():
+            raise NotFound("no run has been made here yet", hint="start one with `orchestrix run PLAN`")
+        return SqliteStore.open_existing(self.database, self.clock)
+
+    def _prepare_local(self) -> None:
+        """Bookkeeping never shows in `git status`; a link in its place is refused, not followed."""
+        folder = self.root / ".orchestrix"
+        for path in (folder, folder / "local"):
+            if path.is_symlink():
+                raise EnvironmentProblem(f"{path} is a symbolic link", hint="the log must lie in the checkout itself")
+            path.mkdir(exist_ok=True)
+        if not (folder / ".gitignore").exists():
+            (folder / ".gitignore").write_text(_IGNORED, encoding="utf-8")
+        if not (folder / "local" / ".gitignore").exists():
+            (folder / "local" / ".gitignore").write_text("*\n", encoding="utf-8")
+
+    def parts(self) -> Parts:
+        """Everything that the engine is given."""
+        from harness.agents import prompt, registry  # noqa: PLC0415 - only a run needs these
+        from harness.engine.parts import Parts  # noqa: PLC0415 - as above
+        from harness.sandbox import environment  # noqa: PLC0415 - as above
+        from harness.tools.broker import Broker  # noqa: PLC0415 - as above
+
+        table = registry.Registry(self.settings.agents)
+        return Parts(
+            store=self.store,
+            vcs=self.repository,
+            processes=self.processes,
+            clock=self.clock,
+            agent=table.agent,
+            make_tools=Broker,
+            prompt=prompt.render,
+            environment=lambda passed: environment.inherited(os.environ, passed),
+            runs_dir=self.runs_dir,
+            checkout=self.root,
+        )
+
+    def find_run(self, name: str) -> RunId:
+        """The run that a full id, an unambiguous prefix or `latest` names; raises NotFound."""
+        known = self.reading.run_ids()
+        if name == "latest":
+            if not known:
+                raise NotFound("no run has been made here yet", hint="start one with `orchestrix run PLAN`")
+            return known[-1]
+        if name in known:
+            return RunId(name)
+        found = [run for run in known if name and run.startswith(name)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UsageError(f"{name!r} names {len(found)} runs", hint="give more of the id; see `orchestrix list`")
+        raise NotFound(f"no run {name!r:.80} here", hint="see `orchestrix list`")
+
+
+def holder() -> dict[str, Any]:
+    """This process, as a lease names it."""
+    from harness.sandbox import identity  # noqa: PLC0415 - only a coordinator needs it
+
+    who = identity.probe(os.getpid())
+    if who is None:
+        raise EnvironmentProblem("/proc is not readable", hint="mount /proc")
+    return {"pid": who.pid, "start_time": who.start_time, "boot_id": who.boot_id, "host": platform.node()}

@@ -1,0 +1,87 @@
+"""Real repositories in temporary directories, independent of the user's own git configuration."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.model.ids import RunId
+from harness.vcs.repository import Repository
+
+RUN = RunId("r1")
+
+
+class Checkout:
+    """A user's checkout, driven by plain git as a user would."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def git(self, *args: str, cwd: Path | None = None, ok: tuple[int, ...] = (0,)) -> str:
+        done = subprocess.run(
+            ["git", "-c", "user.name=U", "-c", "user.email=u@example.org", *args],
+            cwd=cwd or self.root,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode in ok, (args, done.stdout, done.stderr)
+        return os.fsdecode(done.stdout).strip()
+
+    def write(self, path: str, content: str | bytes = "text\n") -> Path:
+        place = self.root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return place
+
+    def commit(self, message: str = "change", **files: str) -> str:
+        for path, content in files.items():
+            self.write(path, content)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message", message)
+        return self.git("rev-parse", "HEAD")
+
+    def files(self, commit: str) -> dict[str, str]:
+        """Path to `mode object` of every entry of a commit."""
+        listed = self.git("ls-tree", "-r", "-z", commit).split("\0")
+        entries = (line.split("\t", 1) for line in listed if line)
+        return {path: " ".join(meta.split()[::2]) for meta, path in entries}
+
+    def content(self, commit: str, path: str) -> bytes:
+        done = subprocess.run(["git", "cat-file", "blob", f"{commit}:{path}"], cwd=self.root, capture_output=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture(autouse=True)
+def isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees the user's configuration, and none leaves anything in their home."""
+    home = tmp_path / "home"
+    home.mkdir()
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / ".state"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    """A repository with one commit."""
+    root = tmp_path / "project"
+    root.mkdir()
+    made = Checkout(root)
+    made.git("init", "--quiet", "--initial-branch=main")
+    made.write("README.md", "hello\n")
+    made.write("src/app.py", "print(1)\n")
+    made.write("src/lib.py", "one\ntwo\nthree\n")
+    made.commit("base")
+    return made
+
+
+@pytest.fixture
+def vcs(checkout: Checkout, tmp_path: Path) -> Repository:
+    return Repository.discover(checkout.root, tmp_path / "state")
