@@ -94,7 +94,7 @@ class Segment:
     def __init__(self, text: str) -> None:
         self.text = text
         self._tokens = _parse(text, str)
-        self.wild = any(token is None or not token.literal for token in self._tokens)
+        self.wild = _WILD.search(text) is not None
         self.plain = not self.wild and text.isascii()
         self.key = text.lower() if self.plain else text
         self.head = _ascii_run(self._tokens)

@@ -1,0 +1,1 @@
+"""Remember: the append-only log and its projections."""

@@ -41,7 +41,7 @@ class Landmarks:
     def _look(self, tree: str) -> Found:
         attributes: list[tuple[bytes, str]] = []
         gitlinks: list[bytes] = []
-        for name, mode, oid in self._objects.entries(tree):
+        for name, (mode, oid) in self._objects.entries(tree).items():
             if mode == FileMode.TREE:
                 below = self.of(oid)
                 attributes.extend((name + b"/" + path, blob) for path, blob in below.attributes)

@@ -14,6 +14,7 @@ from harness.model.changes import Change, Kind
 from harness.model.ids import CommitId, TreeId
 from harness.vcs.git import text
 
+Entries = dict[bytes, tuple[int, str]]
 EMPTY_TREE = TreeId("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 
 
@@ -29,7 +30,7 @@ class Objects:
         return found is not None and found.type == pygit2.enums.ObjectType.COMMIT
 
     def tree_of(self, commit: str) -> TreeId:
-        return TreeId(str(self._get(commit).peel(pygit2.Tree).id))
+        return TreeId(str(self._root(commit).id))
 
     def commit(
         self, tree: TreeId, parents: Sequence[CommitId], message: str, *, when: int, identity: tuple[str, str]
@@ -43,15 +44,14 @@ class Objects:
         return CommitId(str(made))
 
     def changes(self, old: str, new: str) -> tuple[Change, ...]:
-        """Paths that differ between two commits or trees, both sides of a rename, sorted."""
-        before, after = (self._get(oid).peel(pygit2.Tree) for oid in (old, new))
-        kinds: dict[str, Kind] = {}
-        for delta in before.diff_to_tree(after).deltas:
-            path = text(delta.new_file.raw_path)
-            kind = _KINDS.get(delta.status_char(), Kind.MODIFIED)
-            # A change of type arrives as a deletion and an addition of one path.
-            kinds[path] = Kind.MODIFIED if path in kinds else kind
-        return tuple(Change(kinds[path], path) for path in sorted(kinds))
+        """Paths that differ between two commits or trees, both sides of a rename, sorted.
+
+        libgit2's own diff would read the user's configuration.
+        """
+        kinds: dict[bytes, Kind] = {}
+        self._compare(self._entries(self._root(old)), self._entries(self._root(new)), b"", kinds)
+        shown = {text(path): kind for path, kind in kinds.items()}
+        return tuple(Change(shown[path], path) for path in sorted(shown))
 
     def with_file(self, tree: TreeId, path: str, content: bytes) -> TreeId:
         """The tree with one regular file added or replaced; raises UsageError for a path that no tree can hold."""
@@ -68,14 +68,33 @@ class Objects:
 
     def files(self, tree: str) -> Iterator[tuple[str, bytes]]:
         """Every regular file of a tree or commit, with its path."""
-        yield from self._files(self._get(tree).peel(pygit2.Tree), "")
+        yield from self._files(self._root(tree), "")
 
     def blob(self, oid: str) -> bytes:
         return bytes(self._get(oid).data)
 
-    def entries(self, tree: str) -> list[tuple[bytes, int, str]]:
-        """Name, mode and id of each entry of one tree."""
-        return [(entry.raw_name, int(entry.filemode), str(entry.id)) for entry in self._get(tree)]
+    def entries(self, tree: str) -> Entries:
+        """Mode and id of each entry of one tree."""
+        return self._entries(self._get(tree))
+
+    def _compare(self, before: Entries, after: Entries, prefix: bytes, kinds: dict[bytes, Kind]) -> None:
+        for name in before.keys() | after.keys():
+            old, new = before.get(name), after.get(name)
+            if old == new:
+                continue
+            path = prefix + name
+            below = [self.entries(side[1]) if side and side[0] == FileMode.TREE else {} for side in (old, new)]
+            if below[0] or below[1]:
+                self._compare(below[0], below[1], path + b"/", kinds)
+            was, now = (side is not None and side[0] != FileMode.TREE for side in (old, new))
+            if was or now:
+                kinds[path] = Kind.MODIFIED if was and now else Kind.ADDED if now else Kind.DELETED
+
+    def _entries(self, tree: Any) -> Entries:
+        return {entry.raw_name: (int(entry.filemode), str(entry.id)) for entry in tree}
+
+    def _root(self, oid: str) -> Any:
+        return self._get(oid).peel(pygit2.Tree)
 
     def _files(self, tree: Any, prefix: str) -> Iterator[tuple[str, bytes]]:
         for entry in tree:
@@ -100,9 +119,6 @@ class Objects:
         if found is None:
             raise GitFailed(f"object {oid} is missing", hint="run `git fsck`; a shallow or partial clone lacks objects")
         return found
-
-
-_KINDS = {"A": Kind.ADDED, "D": Kind.DELETED}
 
 
 def _parts(path: str) -> tuple[str, ...]:

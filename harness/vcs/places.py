@@ -44,12 +44,20 @@ class Place:
 
     @property
     def trash(self) -> Path:
-        return self.run_dir / "trash"
+        return self.run_dir / "trash" / self.name
 
     @property
     def aside(self) -> str:
         """How half-made admin directories of this state directory, and of no other, are called."""
-        return f"orchestrix-new.{hashlib.sha256(os.fsencode(self.run_dir.parent)).hexdigest()[:12]}."
+        return f"orchestrix-new.{self._digest}."
+
+    @property
+    def admin_trash(self) -> Path:
+        return self.common_dir / f"orchestrix-trash.{self._digest}"
+
+    @property
+    def _digest(self) -> str:
+        return hashlib.sha256(os.fsencode(self.run_dir.parent)).hexdigest()[:12]
 
     @property
     def admin(self) -> Path:
@@ -62,6 +70,12 @@ def place(state_dir: Path, common_dir: Path, run: RunId, name: str) -> Place:
     if not _NAME.fullmatch(name) or name.endswith((".lock", ".")) or ".." in name:
         raise UsageError(f"{name!r:.120} is not a workspace name", hint="use letters, digits, dot, dash, underscore")
     return Place(run, name, state_dir / run, common_dir)
+
+
+def make_private(directory: Path) -> None:
+    """Makes a directory and those above it that are missing, closed to everybody else."""
+    for missing in reversed([place for place in (directory, *directory.parents) if not place.is_dir()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
 
 
 def found(state_dir: Path, common_dir: Path) -> list[Place]:
@@ -93,7 +107,7 @@ def _listed(directory: Path) -> list[Path]:
 @contextmanager
 def repository_lock(state_dir: Path) -> Iterator[None]:
     """One change of worktree bookkeeping at a time, across threads and processes; raises Busy after a minute."""
-    state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(state_dir)
     handle = os.open(state_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         deadline = time.monotonic() + _LOCK_PATIENCE_S

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from harness.vcs.effective import Effective
 from harness.vcs.git import Git
+from harness.vcs.places import make_private
 from harness.vcs.repo import Layout
 
 
@@ -33,7 +34,7 @@ class PrivateDir:
 def ensure(path: Path, layout: Layout, effective: Effective) -> PrivateDir:
     """The private git dir at a path, made from the user's settings unless it exists; another process may reopen it."""
     if not path.is_dir():
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         aside = Path(tempfile.mkdtemp(prefix=".new-", dir=path.parent))
         for name, content in _contents(path, layout, effective).items():
             (aside / name).parent.mkdir(parents=True, exist_ok=True)

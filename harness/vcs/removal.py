@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from harness.errors import EnvironmentProblem
+from harness.vcs.places import make_private
 
 
 def discard(path: Path, trash: Path) -> None:
@@ -16,7 +17,7 @@ def discard(path: Path, trash: Path) -> None:
     `trash` is on the same file system and belongs to the harness; what an interrupted call left there goes too.
     Raises EnvironmentProblem when something cannot be removed.
     """
-    trash.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(trash)
     pile = Path(tempfile.mkdtemp(prefix="pile-", dir=trash))
     try:
         if os.path.lexists(path):

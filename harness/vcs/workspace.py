@@ -31,8 +31,8 @@ class Card:
 
 def create(place: Place, private: PrivateDir, start: CommitId, branch: RefName | None) -> Workspace:
     """Makes the worktree; nothing of the name may be left (see `remove`), and the branch is at `start` already."""
-    for directory in (place.run_dir, place.tree.parent, place.index.parent):
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for directory in (place.tree.parent, place.index.parent):
+        places.make_private(directory)
     place.tree.mkdir(mode=0o700)
     (place.tree / ".git").write_bytes(b"gitdir: " + os.fsencode(place.admin) + b"\n")
     private.git(place.tree, place.index).run("read-tree", "--reset", "-u", f"{start}^{{tree}}")
@@ -60,6 +60,7 @@ def remove(place: Place) -> None:
         removal.discard(place.tree, place.trash)
     place.index.unlink(missing_ok=True)
     removal.sweep(place.trash)
+    _remove_if_empty(place.trash)
 
 
 def write_card(place: Place, card: Card) -> None:
@@ -112,8 +113,9 @@ def _register(place: Place, start: CommitId, branch: RefName | None) -> None:
 def _unregister(place: Place) -> None:
     for left in (*place.common_dir.glob(f"{place.aside}*"), place.admin):
         if os.path.lexists(left):
-            removal.discard(left, place.common_dir / "orchestrix-trash")
-    for directory in (place.common_dir / "orchestrix-trash", place.admin.parent):
+            removal.discard(left, place.admin_trash)
+    removal.sweep(place.admin_trash)
+    for directory in (place.admin_trash, place.admin.parent):
         _remove_if_empty(directory)
 
 

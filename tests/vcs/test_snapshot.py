@@ -261,9 +261,11 @@ def test_pipes_and_sockets_are_named_and_do_not_block(
     assert told == [".gitignore", "README.md", "d/.gitattributes", "pipe", "sock"]
 
 
-def test_files_without_read_permission_arrive(checkout: Checkout) -> None:
+def test_files_without_read_permission_arrive(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     """The owner's own permission bits are no place to hide work; the executable bit is kept."""
     with tempfile.TemporaryDirectory() as scratch:
+        monkeypatch.setenv("HOME", scratch)
+        monkeypatch.setenv("XDG_CONFIG_HOME", scratch)
         shutil.copytree(checkout.root, f"{scratch}/project")
         vcs = Repository.discover(Path(scratch) / "project", Path(scratch) / "state")
         workspace = opened(vcs)
