@@ -138,6 +138,9 @@ class Vcs(Protocol):
     def remove_workspace(self, run: RunId, name: str) -> None:
         """Removes worktree and bookkeeping of this name, also half-made ones; never follows a link out of it."""
 
+    def forget_run(self, run: RunId) -> None:
+        """Removes what is left of the run's private files; its workspaces first."""
+
     def workspaces(self) -> list[tuple[RunId, str, Path]]:
         """Every workspace on disk that belongs to this repository, also those of crashed runs."""
 

@@ -153,15 +153,18 @@ def _flattened(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _checked(place: str, key: str, value: Any) -> Any:
     check = argument_list if _AGENT.fullmatch(key) else KINDS[key].check if key in KINDS else None
     if check is None:
-        close = difflib.get_close_matches(key, [*KINDS, "agents.<name>.command"], n=1)
-        known = ", ".join([*KINDS, "agents.<name>.command"])
-        raise ConfigInvalid(
-            f"{place}: unknown setting {key!r:.80}", hint=f"did you mean {close[0]}?" if close else f"settings: {known}"
-        )
+        raise ConfigInvalid(f"{place}: unknown setting {key!r:.80}", hint=_instead(key))
     try:
         return check(value)
     except ValueError as error:
         raise ConfigInvalid(f"{place}: {key}: {error}", hint="see `orchestrix config show`") from error
+
+
+def _instead(key: str) -> str:
+    if key.startswith("agents"):
+        return 'an agent is [agents.<name>], in lower case, with command = ["program", "argument"]'
+    close = difflib.get_close_matches(key, KINDS, n=1)
+    return f"did you mean {close[0]}?" if close else f"settings: {', '.join(KINDS)}, agents.<name>.command"
 
 
 def _line(text: str, key: str) -> int:

@@ -70,6 +70,8 @@ async def _coordinate(ctx: Context, holder: dict[str, object]) -> RunState:
     failpoints.hit("before:record")
     await ctx.offload(ctx.parts.vcs.write_record, ctx.run_id, record.files(ctx), ctx.options.commit_time)
     failpoints.hit("after:record")
+    if not ctx.options.keep:
+        await ctx.offload(ctx.parts.vcs.forget_run, ctx.run_id)
     return journal.state
 
 

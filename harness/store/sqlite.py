@@ -80,8 +80,7 @@ class SqliteStore:
                 self._write(growth, lease.epoch)
                 state = growth.after
             self._execute("upsert_run", projection.run_row(state))
-        with self._lock:
-            self._states[run_id] = state
+        self._states[run_id] = state
         return state
 
     def state(self, run_id: RunId) -> RunState:
@@ -198,7 +197,7 @@ class SqliteStore:
     def _write(self, growth: log.Growth, epoch: int) -> None:
         envelope = growth.envelope
         self._execute("insert_event", projection.event_row(envelope, epoch))
-        for step in projection.touched(growth.before, growth.after):
+        for step in projection.touched(growth.before, envelope, growth.after):
             old = growth.before.steps.get(step.task_id)
             moving = projection.moving_columns(step)
             if old is None or old.sub_agent_id != step.sub_agent_id:

@@ -40,7 +40,7 @@ class RunPlanNode(ModularNode):
         reads=["request"],
         writes=["response"],
         services=[SERVICE],
-        supervisor="run_plan",
+        supervisor="plans",
         is_terminal=True,
         trigger_conditions=[TriggerCondition(priority=1, when={"request.plan": True})],
     )

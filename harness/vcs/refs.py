@@ -66,15 +66,22 @@ class Refs:
 
     def resolve(self, revision: str) -> CommitId:
         """The commit that a revision names; raises UsageError, or EnvironmentProblem when there is no commit at all."""
-        name = f"{revision}^{{commit}}"
-        answer = self._checkout.run("rev-parse", "--verify", "--quiet", "--end-of-options", name, ok=(0, 1, 128))
-        if answer.code == 0:
-            return CommitId(answer.out.decode().strip())
+        asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", revision)
+        answer = self._checkout.run(*asked, ok=(0, 1, 128))
+        commit = self._commit_of(answer.out.decode().strip()) if answer.code == 0 else None
+        if commit is not None:
+            return commit
         if self.read("HEAD") is None:
             raise EnvironmentProblem("the repository has no commit yet", hint="make a first commit")
         raise UsageError(
             f"{revision!r:.120} names no commit", hint="give a branch, tag or commit id; see `git log --oneline`"
         )
+
+    def _commit_of(self, oid: str) -> CommitId | None:
+        try:
+            return CommitId(str(self._repo[oid].peel(pygit2.Commit).id))
+        except (pygit2.GitError, KeyError, ValueError):
+            return None
 
     def _lookup(self, ref: str) -> Any:
         try:

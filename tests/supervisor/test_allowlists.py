@@ -16,9 +16,7 @@ def calling_once(registry):
 def test_what_is_on_the_list_runs(allowed):
     """A subgraph is named by its id (its route works too); None restricts nothing; done is always allowed."""
     registry = fashion()
-    final = both(
-        registry, fresh(), supervisor_factory=calling_once(registry), supervisor_allowlists={"main": allowed}
-    )
+    final = both(registry, fresh(), supervisor_factory=calling_once(registry), supervisor_allowlists={"main": allowed})
     assert kinds(final) == [("SUBGRAPH", "fashion"), ("NODE", "trend_node"), ("STOP_GLOBAL", "done")]
     assert stop_reason(final) is None
 
@@ -27,9 +25,7 @@ def test_what_is_on_the_list_runs(allowed):
 def test_what_is_not_on_the_list_is_a_safe_stop(allowed):
     """A choice outside the list ends the turn before it runs, with the reason in the trace."""
     registry = fashion()
-    final = both(
-        registry, fresh(), supervisor_factory=calling_once(registry), supervisor_allowlists={"main": allowed}
-    )
+    final = both(registry, fresh(), supervisor_factory=calling_once(registry), supervisor_allowlists={"main": allowed})
     assert kinds(final) == [("STOP_GLOBAL", "fashion")]
     assert stop_reason(final) == "allowlist_violation"
     assert trace(final)[0]["reason"].startswith("'fashion' is not on the allowlist of 'main'")
@@ -48,9 +44,7 @@ def test_a_node_by_rule_is_held_to_the_list_too():
 def test_a_violation_in_a_child_ends_every_level():
     """An allowlist binds the supervisor by name wherever it runs; the stop unwinds."""
     registry = fashion()
-    final = both(
-        registry, fresh(), supervisor_factory=calling_once(registry), supervisor_allowlists={"fashion": set()}
-    )
+    final = both(registry, fresh(), supervisor_factory=calling_once(registry), supervisor_allowlists={"fashion": set()})
     assert kinds(final) == [("SUBGRAPH", "fashion"), ("STOP_GLOBAL", "trend_node")]
     assert trace(final)[-1]["depth"] == 1
     assert final["_internal"]["call_stack"] == []

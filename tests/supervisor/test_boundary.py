@@ -102,7 +102,9 @@ def test_a_childs_exception_is_traced_and_the_parent_routes_on_it():
     """An exception below the top ends that level; the parent sees the failure, recovers, and the failure is then gone."""
     registry = child_registry(boom)
     registry.register(
-        node("recover", "main", answer("sorry"), when={"_internal.child_failure.error": "ValueError"}, is_terminal=False)
+        node(
+            "recover", "main", answer("sorry"), when={"_internal.child_failure.error": "ValueError"}, is_terminal=False
+        )
     )
 
     def main(state):
@@ -143,7 +145,10 @@ def test_a_failure_two_levels_down_travels_up_until_somebody_handles_it():
     def child(state):
         return "done" if "child_failure" in state["_internal"] else "call_subgraph::inner"
 
-    table = {"main": lambda s: "done" if s["_internal"]["visited_subgraphs"] else "call_subgraph::child", "child": child}
+    table = {
+        "main": lambda s: "done" if s["_internal"]["visited_subgraphs"] else "call_subgraph::child",
+        "child": child,
+    }
     final = both(registry, fresh(), supervisor_factory=handlers(registry, table))
     assert final["_internal"]["child_failure"]["subgraph_id"] == "inner"
     assert [item["depth"] for item in trace(final)] == [0, 1, 2, 2, 1, 0]
@@ -163,7 +168,10 @@ def test_a_handler_that_raises_inside_a_child_is_a_child_failure():
     def child(state):
         raise KeyError("oops")
 
-    table = {"main": lambda s: "done" if s["_internal"]["visited_subgraphs"] else "call_subgraph::child", "child": child}
+    table = {
+        "main": lambda s: "done" if s["_internal"]["visited_subgraphs"] else "call_subgraph::child",
+        "child": child,
+    }
     final = both(registry, fresh(), supervisor_factory=handlers(registry, table))
     assert final["_internal"]["child_failure"]["error"] == "KeyError"
 

@@ -67,7 +67,9 @@ def test_a_node_may_suggest_the_next_but_never_itself():
     """A decision that a node writes is followed when nothing matches; its own name is not."""
     registry = NodeRegistry()
     registry.register(
-        node("asker", "main", {"_internal": {"decision": "helper"}}, writes=["_internal"], when={"request.helped": False})
+        node(
+            "asker", "main", {"_internal": {"decision": "helper"}}, writes=["_internal"], when={"request.helped": False}
+        )
     )
     registry.register(node("helper", "main", answer("helped"), triggers=[], is_terminal=True))
     options = {"supervisor_factory": handlers(registry, {"main": lambda state: None})}
@@ -76,7 +78,13 @@ def test_a_node_may_suggest_the_next_but_never_itself():
 
     selfish = NodeRegistry()
     selfish.register(
-        node("me", "main", {"_internal": {"decision": "me"}, "work": {"n": 1}}, writes=["_internal", "work"], when={"work.n": None})
+        node(
+            "me",
+            "main",
+            {"_internal": {"decision": "me"}, "work": {"n": 1}},
+            writes=["_internal", "work"],
+            when={"work.n": None},
+        )
     )
     assert kinds(both(selfish, fresh())) == [("NODE", "me"), ("STOP_GLOBAL", "done")]
 
@@ -146,7 +154,9 @@ def test_the_model_chooses_and_its_words_are_the_reason():
         assert piece in model.asked[0]
 
 
-@pytest.mark.parametrize("reply", ["fashion", {"next_node": "call_subgraph::fashion"}, SimpleNamespace(next_node="fashion")])
+@pytest.mark.parametrize(
+    "reply", ["fashion", {"next_node": "call_subgraph::fashion"}, SimpleNamespace(next_node="fashion")]
+)
 def test_the_model_may_choose_a_subgraph_in_any_shape_of_answer(reply):
     """A plain string, a mapping or an object will do, with the route or the bare id."""
     registry = fashion()
@@ -155,7 +165,8 @@ def test_the_model_may_choose_a_subgraph_in_any_shape_of_answer(reply):
 
 
 @pytest.mark.parametrize(
-    "reply", [None, 42, {"other": 1}, SupervisorDecision(next_node="ghost"), RuntimeError("model is down"), {"next_node": 3}]
+    "reply",
+    [None, 42, {"other": 1}, SupervisorDecision(next_node="ghost"), RuntimeError("model is down"), {"next_node": 3}],
 )
 def test_a_model_that_fails_or_babbles_falls_back_to_the_rules_and_then_to_done(reply):
     """Junk, unknown targets and exceptions are noted in the reason; the best rule decides, or done."""

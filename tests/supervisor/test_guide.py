@@ -79,15 +79,19 @@ def built():
 
 STATE = {"request": {"action": "fashion"}, "response": {}, "_internal": {}}
 CHOSE = "explicit_routing: the handler chose 'call_subgraph::fashion'"
+CALL = ("SUBGRAPH", "fashion")
+TOO_OFTEN = "calling 'fashion' would be visit 3, over max_reentry 2"
 MATCHED = "rule_match: trend_node matched (always, priority 1)"
 
 
-def item(step, depth, supervisor, kind, target, reason, termination=None):
+def item(where, supervisor, kind, reason, termination=None):
+    step, depth = where
+    decision_kind, target = kind
     return {
         "step": step,
         "depth": depth,
         "supervisor": supervisor,
-        "decision_kind": kind,
+        "decision_kind": decision_kind,
         "target": target,
         "reason": reason,
         "termination_reason": termination,
@@ -100,20 +104,12 @@ def test_the_guide_example_stops_on_the_cycle_and_keeps_the_childs_answer():
     assert final["response"] == {"response_type": "terminal", "response_message": "..."}
     assert final["request"] == STATE["request"]
     assert final["_internal"]["decision_trace"] == [
-        item(1, 0, "domain", "SUBGRAPH", "fashion", CHOSE),
-        item(3, 1, "fashion", "NODE", "trend_node", MATCHED),
-        item(5, 0, "domain", "SUBGRAPH", "fashion", CHOSE),
-        item(7, 1, "fashion", "NODE", "trend_node", MATCHED),
-        item(9, 0, "domain", "SUBGRAPH", "fashion", CHOSE),
-        item(
-            10,
-            0,
-            "domain",
-            "STOP_GLOBAL",
-            "fashion",
-            "calling 'fashion' would be visit 3, over max_reentry 2",
-            "cycle_detected",
-        ),
+        item((1, 0), "domain", CALL, CHOSE),
+        item((3, 1), "fashion", ("NODE", "trend_node"), MATCHED),
+        item((5, 0), "domain", CALL, CHOSE),
+        item((7, 1), "fashion", ("NODE", "trend_node"), MATCHED),
+        item((9, 0), "domain", CALL, CHOSE),
+        item((10, 0), "domain", ("STOP_GLOBAL", "fashion"), TOO_OFTEN, "cycle_detected"),
     ]
     internal = final["_internal"]
     assert internal["visited_subgraphs"] == {"fashion": 2}

@@ -244,9 +244,7 @@ def test_an_incomplete_subgraph_is_refused_by_both_drivers_before_anything_runs(
     with pytest.raises(RegistryInvalid, match="'missing'"):
         build_graph_from_registry(registry, supervisors=["main"], enable_subgraphs=True)
     with pytest.raises(RegistryInvalid, match="'missing'"):
-        asyncio.run(
-            run_registry(registry, fresh(), entrypoint="main", supervisors=["main"], enable_subgraphs=True)
-        )
+        asyncio.run(run_registry(registry, fresh(), entrypoint="main", supervisors=["main"], enable_subgraphs=True))
     with pytest.raises(RegistryInvalid, match="entry point"):
         asyncio.run(run_registry(registry, fresh(), entrypoint="nobody", supervisors=["main"]))
 

@@ -40,7 +40,11 @@ def test_contracts_are_frozen():
 
 def test_a_contract_tells_its_best_condition_and_hints():
     """Helpers of the seed's library are kept."""
-    conditions = [TriggerCondition(priority=1, llm_hint="one"), TriggerCondition(priority=5), TriggerCondition(priority=2, llm_hint="two")]
+    conditions = [
+        TriggerCondition(priority=1, llm_hint="one"),
+        TriggerCondition(priority=5),
+        TriggerCondition(priority=2, llm_hint="two"),
+    ]
     contract = node("a", triggers=conditions).CONTRACT
     assert contract.get_highest_priority_condition().priority == 5
     assert contract.get_llm_hints() == ["one", "two"]
@@ -81,7 +85,11 @@ def test_matches_come_by_priority_then_by_registration():
     registry.register(node("b", triggers=two))
     registry.register(node("c", triggers=[TriggerCondition(priority=5)]))
     found = registry.evaluate_triggers("main", fresh())
-    assert [(match.node_name, match.priority, match.condition_index) for match in found] == [("c", 5, 0), ("a", 3, 0), ("b", 3, 0)]
+    assert [(match.node_name, match.priority, match.condition_index) for match in found] == [
+        ("c", 5, 0),
+        ("a", 3, 0),
+        ("b", 3, 0),
+    ]
     assert registry.evaluate_triggers("main", fresh(request={"x": 1}))[0].condition_index == 1
     assert registry.evaluate_triggers("nobody", fresh()) == []
 
@@ -158,7 +166,9 @@ def test_state_items_have_exactly_the_fields_of_their_types():
         assert item["reason"]
     assert frames[0] == {"subgraph_id": "fashion", "depth": 1, "entry_step": 2, "locals": {"parent_supervisor": "main"}}
     assert CallStackFrame(**frames[0]).as_dict() == frames[0]
-    assert {field.name for field in dataclasses.fields(DecisionTraceItem)} == set(final["_internal"]["decision_trace"][0])
+    assert {field.name for field in dataclasses.fields(DecisionTraceItem)} == set(
+        final["_internal"]["decision_trace"][0]
+    )
 
 
 def test_a_hierarchical_decision_is_a_route_with_a_kind():

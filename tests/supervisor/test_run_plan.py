@@ -45,12 +45,16 @@ def test_the_parent_routes_on_the_status_of_the_run():
     """A run that failed is an answer, not an exception: triggers can read its status."""
     registry = planned()
     registry.register(
-        node("report", "main", {"response": {"told": True}}, when={"response.response_data.status": "failed"}, is_terminal=True)
+        node(
+            "report",
+            "main",
+            {"response": {"told": True}},
+            when={"response.response_data.status": "failed"},
+            is_terminal=True,
+        )
     )
     table = {"main": once("call_subgraph::release", then="")}
-    final = both(
-        registry, fresh(), plan_runner=FakeRunner("failed"), supervisor_factory=handlers(registry, table)
-    )
+    final = both(registry, fresh(), plan_runner=FakeRunner("failed"), supervisor_factory=handlers(registry, table))
     assert kinds(final)[-1] == ("NODE", "report")
     assert final["response"]["told"]
 
@@ -82,5 +86,5 @@ def test_the_node_can_be_registered_as_it_is():
     registry = NodeRegistry()
     registry.register(RunPlanNode)
     state = fresh(request={"plan": "p.yaml"})
-    final = both(registry, state, "run_plan", plan_runner=FakeRunner(), enable_subgraphs=False)
+    final = both(registry, state, "plans", plan_runner=FakeRunner(), enable_subgraphs=False)
     assert final["response"]["response_data"]["run_id"] == "r1"

@@ -55,7 +55,9 @@ def test_a_handler_may_stop_globally_from_any_depth():
 def test_done_in_a_child_returns_to_the_parent():
     """STOP_LOCAL ends one level: the parent is asked next and may go on."""
     registry = two_levels(answer("inner answer"))
-    registry.register(node("after", "main", answer("after"), when={"response.response_type": "answer"}, is_terminal=True))
+    registry.register(
+        node("after", "main", answer("after"), when={"response.response_type": "answer"}, is_terminal=True)
+    )
     table = {"main": once("call_subgraph::outer", then=""), "outer": once("call_subgraph::inner")}
     final = both(registry, fresh(), supervisor_factory=handlers(registry, table))
     assert kinds(final) == [

@@ -104,7 +104,7 @@ def test_the_top_level_is_guessed_from_the_subgraphs():
 def test_the_picture_shows_supervisors_nodes_calls_and_boxes():
     """The whole Mermaid text of a small registry."""
     registry = fashion()
-    registry.register(node("say \"hi\"", "main"))
+    registry.register(node('say "hi"', "main"))
     assert mermaid(registry, supervisor_allowlists={"fashion": {"trend_node"}}) == (
         "flowchart TD\n"
         "    start((start))\n"

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 if not __package__:  # as a script, this folder is on the path, but the project is not
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.support import evidence, log_claims, repo_claims  # noqa: E402 - see above
-from tests.support.evidence import Log, Repository  # noqa: E402 - as above
-from tests.support.parent import Fingerprint, changes, fingerprint  # noqa: E402 - as above
+from tests.support import evidence, log_claims, repo_claims
+from tests.support.evidence import Log, Repository
+from tests.support.parent import Fingerprint, changes, fingerprint
 
 __all__ = ["Fingerprint", "check", "fingerprint"]
 
@@ -42,10 +43,13 @@ def _of_run(log: Log, repository: Repository) -> Iterator[str]:
     if not log.created:
         yield "I3: the log does not begin with run.created"
         return
-    for claim in log_claims.CLAIMS:
-        yield from claim(log)
-    for question in repo_claims.CLAIMS:
-        yield from question(log, repository)
+    claims = [partial(claim, log) for claim in log_claims.CLAIMS]
+    claims += [partial(claim, log, repository) for claim in repo_claims.CLAIMS]
+    for claim in claims:
+        try:
+            yield from claim()
+        except (KeyError, TypeError, IndexError, RuntimeError) as error:
+            yield f"I3: the log does not fit together: {error!r}"
 
 
 def _store(repository: Repository) -> Iterator[str]:
@@ -58,11 +62,12 @@ def _store(repository: Repository) -> Iterator[str]:
 def _parent(before: Fingerprint, repo: Path, logs: list[Log]) -> Iterator[str]:
     """Only landing may touch the parent: the target, and the checkout that it is checked out in."""
     landed = {event["payload"]["target"] for log in logs for event in log.of("run.landed")}
-    for change in changes(before, fingerprint(repo)):
-        kind, name = change.rsplit(" ", 1)[0].split(" ", 1)
-        by_landing = landed and (kind == "file" or name in landed or name.startswith(("index", "logs/", "ORIG_HEAD")))
-        if not by_landing:
-            yield f"I2: the parent was touched: {change}"
+    moved = (
+        ("file ", "git index", "git logs/", "git ORIG_HEAD", *(f"ref {target}" for target in landed)) if landed else ()
+    )
+    for what, how in changes(before, fingerprint(repo)):
+        if not what.startswith(moved):
+            yield f"I2: the parent was touched: {what} {how}"
 
 
 def main(arguments: list[str]) -> int:

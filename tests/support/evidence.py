@@ -59,7 +59,8 @@ class Repository:
         env = clean | {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_CONFIG_NOSYSTEM": "1"}
         done = subprocess.run(["git", "-C", self.root, *args], env=env, capture_output=True, check=False)
         if done.returncode not in accept:
-            raise RuntimeError(f"git {' '.join(args)}: {done.stderr.decode(errors='replace').strip()}")
+            said = (done.stderr + done.stdout).decode(errors="replace")
+            raise RuntimeError(f"git {' '.join(args)}: {' '.join(said.split())}")
         return done.stdout
 
     @cached_property

@@ -206,13 +206,16 @@ def intents(log: Log) -> Iterator[str]:
         if event["type"] == "workspace.preparing":
             announced.add((name, payload["purpose"], str(payload["attempt"])))
         elif event["type"] == "integration.started":
-            announced.add((name, payload["previous"], payload["merge_commit"], payload["tree"]))
+            announced.add(_integration(payload))
         elif event["type"] == "agent.subagent_attempt":
             if (name, "attempt", str(payload["attempt"])) not in announced:
                 yield f"I3: attempt {payload['attempt']} of {name} has no workspace.preparing before it"
-        elif event["type"] == "agent.worktree_merged":
-            if (name, payload["previous"], payload["merge_commit"], payload["tree"]) not in announced:
-                yield f"I3: the merge of {name} has no integration.started before it"
+        elif event["type"] == "agent.worktree_merged" and _integration(payload) not in announced:
+            yield f"I3: the merge of {name} has no integration.started before it"
+
+
+def _integration(payload: Row) -> tuple[str, ...]:
+    return tuple(payload[name] for name in ("sub_agent_id", "previous", "merge_commit", "tree"))
 
 
 def merge_order(log: Log) -> Iterator[str]:

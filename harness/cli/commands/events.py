@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-import time
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,7 +12,7 @@ import typer
 from harness.cli import options, output
 from harness.cli.options import Directory, Jsonl, Run
 
-_PAUSE_SECONDS = 0.2
+_PAUSE_MS = 500
 _ENDS = ("run.finished", "run.cancelled")
 
 
@@ -42,4 +42,11 @@ def register(app: typer.Typer) -> None:
             sys.stdout.flush()
             if not follow or (last in _ENDS and project.reading.holder(run_id) is None):
                 return
-            time.sleep(_PAUSE_SECONDS)
+            _wait_for_more(project.database.parent)
+
+
+def _wait_for_more(folder: Path) -> None:
+    """Returns when something beside the database was written, or after a moment in any case."""
+    from watchfiles import watch  # noqa: PLC0415 - only --follow needs it
+
+    next(watch(folder, rust_timeout=_PAUSE_MS, yield_on_timeout=True, recursive=False, raise_interrupt=True), None)

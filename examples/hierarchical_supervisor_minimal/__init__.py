@@ -1,0 +1,1 @@
+"""A parent supervisor that calls one subgraph, reads its answer and stops."""

@@ -1,0 +1,141 @@
+"""Discovery says what is wrong with an environment and what to do about it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.errors import EnvironmentProblem, Exit, UsageError
+from harness.model.ids import RefName
+from harness.vcs import repo
+from harness.vcs.repository import Repository
+from tests.vcs.conftest import Checkout
+
+
+def refused(start: Path, state: Path) -> EnvironmentProblem:
+    with pytest.raises(EnvironmentProblem) as caught:
+        Repository.discover(start, state)
+    assert caught.value.hint
+    assert caught.value.exit_code == Exit.ENVIRONMENT
+    return caught.value
+
+
+def test_any_directory_of_the_checkout_leads_to_its_root(checkout: Checkout, tmp_path: Path) -> None:
+    """Also through a link to it."""
+    (tmp_path / "link").symlink_to(checkout.root / "src")
+    for start in (checkout.root, checkout.root / "src", tmp_path / "link"):
+        found = Repository.discover(start, tmp_path / "state")
+        assert (found.root, found.git_dir, found.common_dir) == (
+            checkout.root,
+            checkout.root / ".git",
+            checkout.root / ".git",
+        )
+
+
+def test_the_state_directory_is_readable_by_name_and_unique_by_place(checkout: Checkout, tmp_path: Path) -> None:
+    """The default follows XDG; discovery itself writes nothing."""
+    found = Repository.discover(checkout.root)
+    assert found.state_dir.parent == tmp_path / "home" / ".state" / "orchestrix"
+    assert found.state_dir.name.startswith("project-")
+    assert not found.state_dir.exists()
+
+
+@pytest.mark.parametrize(
+    ("prepare", "message"),
+    [
+        ([], "is not in a git repository"),
+        (["init", "--quiet", "--bare"], "is a bare repository"),
+        (["init", "--quiet", "--object-format=sha256"], "uses the sha256 object format"),
+    ],
+)
+def test_unusable_repositories_are_named(checkout: Checkout, tmp_path: Path, prepare: list[str], message: str) -> None:
+    """No repository, a bare one, an unsupported object format."""
+    place = tmp_path / "place"
+    place.mkdir()
+    if prepare:
+        checkout.git(*prepare, cwd=place)
+    assert message in refused(place, tmp_path / "state").message
+
+
+def test_a_git_dir_is_no_checkout(checkout: Checkout, tmp_path: Path) -> None:
+    """Standing inside .git is told apart from standing nowhere."""
+    assert "inside a git dir" in refused(checkout.root / ".git", tmp_path / "state").message
+
+
+def test_a_missing_directory_is_named(tmp_path: Path) -> None:
+    """A start that does not exist is not git's fault."""
+    assert "is not a directory" in refused(tmp_path / "nowhere", tmp_path / "state").message
+
+
+def test_an_unknown_extension_is_named(checkout: Checkout, tmp_path: Path) -> None:
+    """A repository of a newer kind than git or libgit2 can read is refused at the door."""
+    checkout.git("config", "core.repositoryFormatVersion", "1")
+    checkout.git("config", "extensions.worktreeConfig", "true")
+    checkout.git("config", "extensions.partialClone", "origin")
+    assert "cannot be opened" in refused(checkout.root, tmp_path / "state").message
+
+
+def test_a_repository_of_somebody_else_is_refused_with_the_way_out(checkout: Checkout, tmp_path: Path) -> None:
+    """The hint names safe.directory."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    os.chown(checkout.root, 65534, 65534)
+    os.chown(checkout.root / ".git", 65534, 65534)
+    problem = refused(checkout.root, tmp_path / "state")
+    assert "belongs to another user" in problem.message
+    assert "safe.directory" in problem.hint
+
+
+def test_a_missing_git_is_named(checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without git on PATH nothing works, and the message says so."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert refused(checkout.root, tmp_path / "state").message == "git is not installed"
+
+
+@pytest.mark.parametrize("version", ["git version 2.37.9", "git version 1.8.3.1", "something else"])
+def test_an_old_git_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    """merge-tree --write-tree came with git 2.38."""
+    fake = tmp_path / "git"
+    fake.write_text(f"#!/bin/sh\necho '{version}'\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(EnvironmentProblem) as caught:
+        repo.discover(tmp_path)
+    assert caught.value.message == f"git is too old: {version}"
+    assert caught.value.hint == "install git 2.38 or newer and put it on PATH"
+
+
+def test_a_repository_without_a_commit_is_named_when_resolving(checkout: Checkout, tmp_path: Path) -> None:
+    """Discovery is fine with it; a run needs a base."""
+    (tmp_path / "empty").mkdir()
+    checkout.git("init", "--quiet", "--initial-branch=main", cwd=tmp_path / "empty")
+    vcs = Repository.discover(tmp_path / "empty", tmp_path / "state")
+    assert vcs.head_branch() == "refs/heads/main"
+    with pytest.raises(EnvironmentProblem, match="has no commit yet"):
+        vcs.resolve("HEAD")
+
+
+def test_revisions_resolve_as_git_resolves_them(checkout: Checkout, vcs: Repository) -> None:
+    """Branches, tags, abbreviations and relative names; a tag object leads to its commit."""
+    first = checkout.git("rev-parse", "HEAD")
+    checkout.git("tag", "--annotate", "--message", "v1", "v1")
+    second = checkout.commit("second")
+    names = {"HEAD": second, "HEAD~1": first, "v1": first, "main": second, second[:10]: second, ":/base": first}
+    assert {name: vcs.resolve(name) for name in names} == names
+
+
+@pytest.mark.parametrize("revision", ["nope", "", "--help", "--output=x", "HEAD:src", "HEAD..HEAD", "-n1", "a\nb", "@{u}"])
+def test_what_names_no_commit_is_a_usage_error(vcs: Repository, tmp_path: Path, revision: str) -> None:
+    """A value never becomes an option."""
+    with pytest.raises(UsageError, match="names no commit"):
+        vcs.resolve(revision)
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_detached_head_is_no_branch(checkout: Checkout, vcs: Repository) -> None:
+    """None stands for detached."""
+    assert vcs.head_branch() == RefName("refs/heads/main")
+    checkout.git("checkout", "--quiet", "--detach")
+    assert vcs.head_branch() is None
