@@ -1,7 +1,7 @@
 """1,000 supervisor-node pairs: the native loop, the LangGraph driver, and a hand-written LangGraph graph.
 
-`python -m bench.supervisor [--json] [--pairs N] [--rounds N]`; the best of the rounds counts, because a shared machine
-only ever adds time.
+`python -m bench.supervisor [--json] [--pairs N] [--rounds N]`. Processor time, because nothing here waits and a shared
+machine would add the others' time; the best of the rounds, because it only ever adds.
 """
 
 from __future__ import annotations
@@ -103,9 +103,9 @@ def by_hand(pairs: int) -> Run:
 
 async def _timed(run: Run, steps: int) -> float:
     gc.collect()
-    started = time.perf_counter()
+    started = time.process_time()
     final = await run()
-    spent = time.perf_counter() - started
+    spent = time.process_time() - started
     if final["work"]["left"]:
         raise RuntimeError(f"stopped early: {final['_internal'].get('decision_trace', [])[-1:]}")
     return spent / steps * 1e6

@@ -36,7 +36,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
     """A run with a merge, a gated merge, a conflict, a failure and a retry, and the parent's fingerprint before it."""
     root = tmp_path_factory.mktemp("finished")
     repo = repos.small(root / "repo")
-    repos.git(repo, "stash", "list")
     retried = f"echo try >> eps.txt; test -e {root}/flag || {{ touch {root}/flag; exit 1; }}"
     plan = {
         "version": 1,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePath
 import xml.etree.ElementTree as ET
+from pathlib import PurePath
 
 from harness.ci.result import Case, Result, Verdict
 from harness.errors import OrchestrixError
@@ -60,9 +60,7 @@ def _add_case(suite: ET.Element, case: Case) -> None:
 
 
 def _add_error(suite: ET.Element, error: OrchestrixError) -> None:
-    element = ET.SubElement(
-        suite, "testcase", {"classname": suite.get("name", ""), "name": "run", "time": "0"}
-    )
+    element = ET.SubElement(suite, "testcase", {"classname": suite.get("name", ""), "name": "run", "time": "0"})
     found = ET.SubElement(element, "error", {"type": error.code, "message": legal(error.message)})
     places = [
         f"{problem['file']}:{problem['line']}:{problem['column']}: {problem['field']}: {problem['message']}"

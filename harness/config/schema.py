@@ -98,5 +98,8 @@ def plan_schema() -> dict[str, Any]:
     for name, part in {"Plan": schema, **schema["$defs"]}.items():
         for field, sentence in _SENTENCES[name].items():
             part["properties"][field]["description"] = sentence
+    # What the validators enforce and pydantic does not publish.
+    for name in ("Step", "Defaults"):
+        schema["$defs"][name]["properties"]["env"]["anyOf"][0]["additionalProperties"] = False
     schema["$defs"]["Action"] |= {"minProperties": 1, "maxProperties": 1}
     return {"$schema": _DIALECT, "$id": "urn:orchestrix:plan:1", **schema, "examples": [_EXAMPLE]}

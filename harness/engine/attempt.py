@@ -19,7 +19,7 @@ from harness.model import limits
 from harness.model.changes import Snapshot
 from harness.model.contract import Contract
 from harness.model.globs import Ownership
-from harness.model.ids import CommitId, TaskId
+from harness.model.ids import TaskId
 from harness.model.verdict import Failure, Reason
 from harness.ports import Job, Outcome
 
@@ -37,12 +37,12 @@ class _Try:
     account: Account = field(default_factory=Account)
 
 
-async def run(ctx: Context, task: TaskId, previous: str | None) -> Failure | None:
-    """Does one attempt; None means that its snapshot may park. Cancelled, it keeps the work and goes on cancelling."""
-    step, contract = ctx.step(task), ctx.contract(task)
-    number = step.attempts + 1
+async def run(ctx: Context, task: TaskId, previous: str | None) -> None:
+    """Does one attempt and logs its verdict. Cancelled, it keeps the work and goes on cancelling."""
+    contract = ctx.contract(task)
+    number = ctx.step(task).attempts + 1
     began = time.monotonic()
-    workspace = await workspaces.open_for(ctx, task, CommitId(step.start_point or ""), ctx.branch(task))
+    workspace = await workspaces.for_attempt(ctx, task, number)
     ctx.note(
         task,
         ev.SubagentAttempt,
@@ -67,7 +67,8 @@ async def run(ctx: Context, task: TaskId, previous: str | None) -> Failure | Non
     if failure is not None:
         await keep.work(ctx, task, number, taken, failure.reason)
     _finish(this, failure, int((time.monotonic() - began) * 1000))
-    return failure
+    if failure is not None and not ctx.options.keep:
+        await workspaces.remove(ctx, task, workspace.path)
 
 
 async def _keep_interrupted(this: _Try) -> None:
@@ -80,14 +81,13 @@ async def _work(this: _Try, previous: str | None) -> Outcome:
     if failure is not None:
         return Outcome(failure=failure)
     ctx, execute = this.ctx, this.execute
-    execute.private.mkdir(mode=0o700, exist_ok=True)
     job = Job(
         contract=this.contract,
         attempt=this.number,
         workspace=execute.workspace.path,
         prompt=ctx.parts.prompt(this.contract, previous),
         env=this.contract.work.env,
-        private=execute.private,
+        private=execute.workspace.private,
         log=execute.log,
     )
 
@@ -181,7 +181,8 @@ def _finish(this: _Try, failure: Failure | None, duration_ms: int) -> None:
         attempt=this.number,
         ok=failure is None,
         reason=None if failure is None else failure.reason,
-        message="" if failure is None else failure.message,
+        message="" if failure is None else failure.message + (f" ({failure.hint})" if failure.hint else ""),
+        paths=[] if failure is None else list(failure.paths),
         duration_ms=duration_ms,
         exit_code=this.outcome.exit_code,
         log=f"logs/{log.name}" if log.exists() else None,

@@ -10,6 +10,7 @@ from harness.model import events as ev
 from harness.model import limits
 from harness.model.ids import TaskId
 from harness.model.lifecycle import State
+from harness.model.state import StepState
 from harness.model.verdict import Failure, Reason
 
 
@@ -21,10 +22,6 @@ async def delegate(ctx: Context, task: TaskId, needs: tuple[int, ...]) -> None:
             fail(ctx, task, start)
             return
         ctx.note(task, ev.SubagentStarted, start_point=start, branch=ctx.branch(task))
-    if ctx.step(task).recoveries > ctx.options.recoveries:
-        times = ctx.step(task).recoveries
-        fail(ctx, task, Failure(Reason.RECOVERIES_EXHAUSTED, f"the coordinator died {times} times in step {task}"))
-        return
     failure = await _attempts(ctx, task)
     if failure is not None:
         fail(ctx, task, failure)
@@ -33,23 +30,41 @@ async def delegate(ctx: Context, task: TaskId, needs: tuple[int, ...]) -> None:
 
 
 async def _attempts(ctx: Context, task: TaskId) -> Failure | None:
-    allowed = ctx.contract(task).execution.max_retries
-    while True:
-        failure = await attempt.run(ctx, task, ctx.step(task).message)
-        if failure is None:
-            return None
-        failed = ctx.step(task).failed_attempts
-        if failure.reason is Reason.RATE_LIMITED:
-            await asyncio.sleep((failure.retry_after_ms or backoff_ms(ctx.options.backoff_base_ms, 1)) / 1000)
-        elif not failure.retryable or failed > allowed:
+    """Tries until an attempt is ready to park; what the log says of earlier attempts counts, whoever made them."""
+    while not ctx.step(task).ready:
+        step = ctx.step(task)
+        failure = last_failure(step)
+        if failure is not None and final(failure, step, ctx.contract(task).execution.max_retries):
             return failure
-        else:
-            await asyncio.sleep(backoff_ms(ctx.options.backoff_base_ms, failed) / 1000)
+        if step.recoveries > ctx.options.recoveries:
+            words = f"the coordinator died {step.recoveries} times in step {task}"
+            return Failure(Reason.RECOVERIES_EXHAUSTED, words)
+        if failure is not None:
+            await asyncio.sleep(pause_ms(failure, step, ctx.options.backoff_base_ms) / 1000)
+        await attempt.run(ctx, task, step.message)
+    return None
 
 
-def backoff_ms(base_ms: int, fail_count: int) -> int:
-    """Exponential: base x 2^(fail_count - 1), up to a ceiling."""
-    return min(base_ms << max(0, min(fail_count, 32) - 1), limits.BACKOFF_CEILING_MS)
+def last_failure(step: StepState) -> Failure | None:
+    """Why the last finished attempt failed, from the log."""
+    if step.last_reason is None:
+        return None
+    reason = Reason(step.last_reason)
+    return Failure(reason, step.message or "", step.last_paths, retry_after_ms=step.last_retry_ms)
+
+
+def final(failure: Failure, step: StepState, max_retries: int) -> bool:
+    """Whether no further attempt may be made; a rate limit pauses without using up a retry."""
+    if failure.reason is Reason.RATE_LIMITED:
+        return False
+    return not failure.retryable or step.failed_attempts > max_retries
+
+
+def pause_ms(failure: Failure, step: StepState, base_ms: int) -> int:
+    """How long to wait: what the agent asked for, or base x 2^(fail_count - 1) up to a ceiling."""
+    if failure.retry_after_ms is not None:
+        return min(failure.retry_after_ms, limits.RATE_LIMIT_CEILING_MS)
+    return min(base_ms << max(0, min(step.failed_attempts, 32) - 1), limits.BACKOFF_CEILING_MS)
 
 
 def park(ctx: Context, task: TaskId) -> None:

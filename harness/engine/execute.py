@@ -30,11 +30,6 @@ class StepExecute:
     def log(self) -> Path:
         return self.ctx.run_dir / "logs" / f"{self.log_name}.log"
 
-    @property
-    def private(self) -> Path:
-        """Files for the child's eyes: prompt and contract, outside the workspace."""
-        return self.workspace.path.parent / f"{self.workspace.name}.private"
-
     async def __call__(
         self,
         argv: Sequence[str],
@@ -60,7 +55,7 @@ class StepExecute:
             inactivity_ms=limits.inactivity_timeout_ms,
             rights=Rights(
                 writable=(self.workspace.path, *rights.writable),
-                readable=(self.private, *rights.readable),
+                readable=(self.workspace.private, *rights.readable),
                 mounts=rights.mounts,
             ),
             limits=ProcessLimits(processes=limits.processes, memory_bytes=limits.memory_bytes, file_bytes=limits.bytes),

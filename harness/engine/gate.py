@@ -30,6 +30,7 @@ async def setup(execute: StepExecute) -> Failure | None:
 async def checks(execute: StepExecute, tree: str, where: str) -> Failure | None:
     """Runs the step's checks here and logs each; a check that may fail on the base does not block if it does."""
     failed: list[str] = []
+    reason = Reason.CRITERION_FAILED
     for result in await judge.run(execute.contract.checks, execute):
         failed_on_base = None if result.ok else await _fails_on_base(execute, result.check)
         execute.ctx.note(
@@ -47,9 +48,10 @@ async def checks(execute: StepExecute, tree: str, where: str) -> Failure | None:
         if not result.ok and not (result.check.may_fail_on_base and failed_on_base):
             also = " (it fails on the base commit too)" if failed_on_base else ""
             failed.append(f"`{judge.shown(result.check.command)}` {result.cause}{also}")
+            reason = reason if result.check.criterion else Reason.CHECK_FAILED
     if not failed:
         return None
-    return Failure(Reason.CHECK_FAILED, f"checks failed on the {where} tree: {'; '.join(failed)}")
+    return Failure(reason, f"checks failed on the {where} tree: {'; '.join(failed)}")
 
 
 async def merged_tree(ctx: Context, task: TaskId, commit: CommitId, tree: str) -> Failure | None:

@@ -98,7 +98,7 @@ async def close(ctx: Context, task: TaskId) -> None:
     merged = step.state is State.COMPLETED
     reports.finish(ctx, task)
     if not ctx.options.keep:
-        await workspaces.remove(ctx, task)
+        await workspaces.remove_all(ctx, task)
         if merged:
             await _drop_branch(ctx, task)
     ctx.note(

@@ -29,5 +29,7 @@ class Options:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Options:
         known: dict[str, Any] = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
-        lists: dict[str, tuple[str, ...]] = {name: tuple(known[name]) for name in ("env_pass", "copy", "link") if name in known}
+        lists: dict[str, tuple[str, ...]] = {
+            name: tuple(known[name]) for name in ("env_pass", "copy", "link") if name in known
+        }
         return cls(**{**known, **lists})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from harness.engine import integrate, keep
+from pathlib import Path
+
+from harness.engine import integrate, keep, workspaces
 from harness.engine.context import Context
 from harness.model import events as ev
 from harness.model.ids import CommitId, TaskId
@@ -38,12 +40,16 @@ def _end_orphans(ctx: Context, task: TaskId) -> None:
 
 async def _keep_interrupted(ctx: Context, task: TaskId) -> None:
     """The files that a dead coordinator's attempt left; the next attempt starts clean, these stay reachable."""
-    workspace = await ctx.offload(ctx.parts.vcs.find_workspace, ctx.run_id, task)
-    if workspace is None:
+    step = ctx.step(task)
+    if step.ready:
         return
-    number = max(1, ctx.step(task).attempts)
-    taken = await keep.snapshot(ctx, task, number, workspace)
-    await keep.work(ctx, task, number, taken, "coordinator died")
+    for path in map(Path, step.workspaces):
+        workspace = await ctx.offload(ctx.parts.vcs.find_workspace, ctx.run_id, path.name)
+        if workspace is not None and workspace.branch is not None:
+            number = max(1, step.attempts)
+            taken = await keep.snapshot(ctx, task, number, workspace)
+            await keep.work(ctx, task, number, taken, "interrupted")
+        await workspaces.remove(ctx, task, path)
 
 
 async def _finish_merge(ctx: Context, task: TaskId, intended: CommitId) -> None:

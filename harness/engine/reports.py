@@ -21,11 +21,10 @@ def park(ctx: Context, task: TaskId) -> str:
     """Writes the report into the workspace and the archive; returns its path in the workspace."""
     text = model.markdown(_build(ctx, task))
     relative = ctx.contract(task).report_path
-    workspace = ctx.parts.vcs.workspace_path(ctx.run_id, task)
-    folder = workspace / Path(relative).parent
-    if not folder.is_symlink():
-        folder.mkdir(parents=True, exist_ok=True)
-        replace(workspace / relative, text.encode())
+    for workspace in map(Path, ctx.step(task).workspaces):
+        folder = workspace / Path(relative).parent
+        if workspace.is_dir() and not folder.is_symlink():
+            replace(workspace / relative, text.encode())
     replace(archive(ctx, task), text.encode())
     return relative
 

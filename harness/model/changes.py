@@ -33,6 +33,7 @@ class Workspace:
     branch: RefName | None
     admin: Path
     private_index: Path
+    private: Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,8 +255,7 @@ class WorkspacePreparing(StepFact):
     type = "workspace.preparing"
     path: str
     start_point: str
-    attempt: int
-    purpose: str = "attempt"
+    purpose: str
 
     @property
     def summary(self) -> str:
@@ -299,6 +298,7 @@ class AttemptFinished(StepFact):
     log: str | None = None
     retry_in_ms: int | None = None
     usage: dict[str, Any] = field(default_factory=dict)
+    paths: list[str] = field(default_factory=list)
     account: str = ""
     criteria: list[dict[str, Any]] = field(default_factory=list)
 

@@ -10,6 +10,7 @@ from typing import Any
 from harness.model import duration
 from harness.model import events as ev
 from harness.model.state import StepState
+from harness.model.verdict import Reason
 
 _MARKS = {"added": "A", "modified": "M", "deleted": "D"}
 _SHOWN_PATHS = 500
@@ -83,7 +84,7 @@ def _front(
         "title": step.title,
         "sub_agent": step.sub_agent_id,
         "status": step.final_status or step.state.value,
-        "reason": step.close_reason,
+        "reason": Reason.MERGED.value if step.merge_commit else step.close_reason,
         "base": step.start_point,
         "commit": step.commit,
         "merge_commit": step.merge_commit,

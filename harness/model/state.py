@@ -33,6 +33,10 @@ class StepState:
     failed_attempts: int = 0
     recoveries: int = 0
     open_attempt: bool = False
+    ready: bool = False
+    last_reason: str | None = None
+    last_paths: tuple[str, ...] = ()
+    last_retry_ms: int | None = None
     commit: str | None = None
     tree: str | None = None
     changed_paths: tuple[str, ...] = ()
@@ -45,7 +49,6 @@ class StepState:
     workspaces: tuple[str, ...] = ()
     started_at: str | None = None
     ended_at: str | None = None
-    retry_at: str | None = None
 
     @property
     def done(self) -> bool:
@@ -72,7 +75,7 @@ class RunState:
     created_at: str = ""
     finished_at: str | None = None
     coordinators: int = 0
-    steps: Mapping[str, StepState] = field(default_factory=lambda: MappingProxyType({}))
+    steps: MappingProxyType[str, StepState] = field(default_factory=lambda: MappingProxyType({}))
     superseded: tuple[StepState, ...] = ()
     last_seq: int = 0
     last_hash: str = ev.GENESIS
@@ -143,7 +146,9 @@ def _plan_changed(state: RunState, fact: ev.PlanChangeAccepted, _ts: str) -> Run
 
 
 def _cancelled(state: RunState, _fact: ev.RunCancelled, ts: str) -> RunState:
-    return replace(state, status=RunStatus.CANCELLED, finished_at=ts)
+    """A coordinator that was asked to stop closed its attempts: the next one has nothing to recover from."""
+    steps = {key: replace(step, open_attempt=False) for key, step in state.steps.items()}
+    return replace(state, status=RunStatus.CANCELLED, finished_at=ts, steps=MappingProxyType(steps))
 
 
 def _finished(state: RunState, fact: ev.RunFinished, ts: str) -> RunState:
@@ -169,7 +174,7 @@ def _created(state: RunState, fact: ev.SubagentCreated, _ts: str) -> RunState:
         title=fact.title,
         contract=fact.contract,
     )
-    return replace(state, steps=MappingProxyType({**state.steps, fact.task: step}), superseded=superseded)
+    return replace(state, steps=MappingProxyType(state.steps | {fact.task: step}), superseded=superseded)
 
 
 def _step_handler(change: Callable[[StepState, Any, str], StepState]) -> Callable[[RunState, Any, str], RunState]:
@@ -177,7 +182,7 @@ def _step_handler(change: Callable[[StepState, Any, str], StepState]) -> Callabl
         step = state.steps.get(fact.task)
         if step is None or step.sub_agent_id != fact.sub_agent_id:
             raise IllegalTransition(f"no live sub-agent {fact.sub_agent_id}", hint="it was closed and replaced")
-        return replace(state, steps=MappingProxyType({**state.steps, fact.task: change(step, fact, ts)}))
+        return replace(state, steps=MappingProxyType(state.steps | {fact.task: change(step, fact, ts)}))
 
     return handle
 
@@ -193,13 +198,22 @@ def _started(step: StepState, fact: ev.SubagentStarted, ts: str) -> StepState:
 def _attempt(step: StepState, fact: ev.SubagentAttempt, _ts: str) -> StepState:
     if step.state is not State.RUNNING:
         raise IllegalTransition(f"sub-agent {step.sub_agent_id} is {step.state}: no attempt can start")
-    return replace(step, attempts=fact.attempt, open_attempt=True, retry_at=None)
+    return replace(step, attempts=fact.attempt, open_attempt=True, ready=False)
 
 
 def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> StepState:
     paused = fact.reason == "rate_limited"
     failed = step.failed_attempts + (0 if fact.ok or paused else 1)
-    return replace(step, open_attempt=False, failed_attempts=failed, message=None if fact.ok else fact.message)
+    return replace(
+        step,
+        open_attempt=False,
+        ready=fact.ok,
+        failed_attempts=failed,
+        last_reason=fact.reason,
+        last_paths=tuple(fact.paths),
+        last_retry_ms=fact.retry_in_ms,
+        message=None if fact.ok else fact.message,
+    )
 
 
 def _snapshot(step: StepState, fact: ev.SnapshotTaken, _ts: str) -> StepState:

@@ -10,7 +10,7 @@ from harness.config.plan_file import LoadedPlan
 from harness.engine import create, launch, signals
 from harness.engine.journal import Watch
 from harness.engine.options import Options
-from harness.errors import EnvironmentProblem, UsageError
+from harness.errors import Busy, EnvironmentProblem, UsageError
 from harness.model import contract as contracts
 from harness.model.ids import CommitId, RefName, RunId
 from harness.model.state import RunState
@@ -96,6 +96,9 @@ def _new_id(project: Project, wanted: create.Request, wish: Wish) -> RunId:
     known = set(project.store.run_ids())
     if wish.run_id is not None:
         if wish.run_id in known:
+            driver = project.store.holder(RunId(wish.run_id))
+            if driver is not None:
+                raise Busy(f"run {wish.run_id} is being driven by process {driver.get('pid')} on {driver.get('host')}")
             raise UsageError(f"run {wish.run_id} exists already", hint="`orchestrix resume` carries on with a run")
         return RunId(wish.run_id)
     clock = project.clock

@@ -43,11 +43,15 @@ class Bwrap(Door):
     name = "bwrap"
     protects_parent = True
 
+    def __init__(self, why: str, program: str) -> None:
+        super().__init__(why)
+        self._program = program
+
     def _start(self, spec: ProcessSpec, transcript: Transcript) -> Child:
         options = [*base_options(), *mounts.options(spec), *_environment(spec)]
         with memory_file(b"".join(os.fsencode(word) + b"\0" for word in options)) as listed:
             gate = ("/bin/sh", "-c", _GATE, "gate", *_gate_limits(spec.limits))
-            argv = ["bwrap", "--args", str(listed), "--", *gate, *spec.argv]
+            argv = [self._program, "--args", str(listed), "--", *gate, *spec.argv]
             return Child(argv, spec.stdin, transcript, listed)
 
     def _is_ready(self, child: Child) -> None:

@@ -16,12 +16,14 @@ Mode = Literal["auto", "bwrap", "none"]
 _PROBE_SECONDS = 10
 
 
-@cache
 def why_not_bwrap() -> str:
     """Why bubblewrap cannot be used here; empty when it works."""
     program = shutil.which("bwrap")
-    if program is None:
-        return "the program bwrap is not installed"
+    return _why_not(program) if program else "the program bwrap is not installed"
+
+
+@cache
+def _why_not(program: str) -> str:
     try:
         done = subprocess.run(
             [program, *base_options(), "--tmpfs", "/tmp", "--", "/bin/sh", "-c", "exit 0"],  # noqa: S108 - inside the sandbox
@@ -42,9 +44,9 @@ def choose(mode: Mode) -> Door:
     """The confinement for a mode; raises EnvironmentProblem when bwrap was asked for and does not work."""
     if mode == "none":
         return Subreaper("asked for: steps may write wherever the user may")
-    problem = why_not_bwrap()
-    if not problem:
-        return Bwrap("bubblewrap works here")
+    program, problem = shutil.which("bwrap"), why_not_bwrap()
+    if program and not problem:
+        return Bwrap("bubblewrap works here", program)
     if mode == "bwrap":
         raise EnvironmentProblem(
             f"the bwrap sandbox was asked for, but {problem}",

@@ -45,7 +45,7 @@ def end(identity: ProcessIdentity) -> bool:
     """
     if not alive(identity):
         return False
-    gone = tree.sweep(identity.pid, _PATIENCE_SECONDS)
+    gone = tree.sweep(lambda: tree.descendants(identity.pid), _PATIENCE_SECONDS)
     root = tree.read(identity.pid)
     if root is not None and root.start_time == identity.start_time:
         tree.send(root, signal.SIGKILL)

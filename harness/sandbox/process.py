@@ -100,8 +100,9 @@ class Door(ABC):
 
     async def _end(self, child: Child) -> None:
         try:
-            if not child.exited.done():
-                tree.terminate(tree.descendants(child.pid))
+            running = [] if child.exited.done() else tree.descendants(child.pid)
+            if running:
+                tree.terminate(running)
                 await child.exits_within(limits.KILL_GRACE_MS / 1000)
             await self._kill(child)
         finally:

@@ -38,7 +38,7 @@ def main(order_handle: int) -> NoReturn:
     adopt_orphans()
     with open(order_handle, "rb") as file:
         order = marshal.load(file)  # noqa: S302 - written by the coordinator, same interpreter; json costs 20 ms
-    wakeup = _wake_on_children()
+    wakeup = _wake_on_children()  # before the fork: no death is missed
     os.write(_CONTROL, b"ready\n")
     if not os.read(_CONTROL, 16):
         os._exit(125)
@@ -50,7 +50,8 @@ def main(order_handle: int) -> NoReturn:
     os.dup2(null, 2)
     status = _wait(program, wakeup)
     if tree.children(os.getpid()):
-        tree.sweep(os.getpid(), _SWEEP_SECONDS)
+        tree.sweep(lambda: tree.descendants(os.getpid()), _SWEEP_SECONDS)
+        _reap(program)  # what is not buried here would pile up in the coordinator
     os._exit(status)
 
 
@@ -84,13 +85,13 @@ def _wait(program: int, wakeup: int) -> int:
     poll.register(_CONTROL, select.POLLIN)
     poll.register(wakeup, select.POLLIN)
     while True:
+        woken = [handle for handle, _event in poll.poll()]
         status = _reap(program)
         if status is not None:
             return status
-        for handle, _event in poll.poll():
-            if handle == _CONTROL:
-                return 128 + signal.SIGKILL
-            os.read(handle, 4096)
+        if _CONTROL in woken:
+            return 128 + signal.SIGKILL
+        os.read(wakeup, 4096)
 
 
 def _reap(program: int) -> int | None:

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import marshal
 import os
-import signal
 import sys
 from pathlib import Path
 
@@ -51,28 +50,31 @@ class Subreaper(Door):
     async def _kill(self, child: Child) -> None:
         child.hang_up()
         if not await child.exits_within(_REAPER_SECONDS):
-            # The reaper was stopped, or cannot keep up: do its work, then end it.
-            await asyncio.to_thread(tree.sweep, child.pid, _SWEEP_SECONDS)
+            # The reaper cannot keep up, or something holds it: do its work, then end it.
+            await asyncio.to_thread(tree.sweep, lambda: tree.descendants(child.pid), _SWEEP_SECONDS)
             child.kill()
             await child.is_gone()
         self._reapers.discard(child.pid)
         if child.died_by_signal:
-            self._end_orphans()
+            await asyncio.to_thread(self._end_orphans)
 
     def _end_orphans(self) -> None:
-        """Kills what lost its reaper: children of ours, in a session that is not ours, that no reaper is."""
-        for _ in range(100):
-            orphans = [process for process in tree.everyone() if self._is_orphan(process)]
-            if not orphans:
-                return
-            for orphan in orphans:
-                tree.sweep(orphan.pid, _SWEEP_SECONDS)
-                tree.send(orphan, signal.SIGKILL)
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(orphan.pid, 0)
-        raise EnvironmentProblem(
-            "processes of a step do not end", hint="look at them with `ps -ef`, end them, then resume"
-        )
+        """Kills what lost its reaper, and buries it."""
+        gone = tree.sweep(self._orphaned, _SWEEP_SECONDS)
+        for process in filter(self._is_orphan, tree.everyone()):
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(process.pid, os.WNOHANG)
+        if not gone:
+            raise EnvironmentProblem(
+                "processes of a step do not end", hint="look at them with `ps -ef`, end them, then resume"
+            )
+
+    def _orphaned(self) -> list[tree.Process]:
+        processes = tree.everyone()
+        roots = [process for process in processes if self._is_orphan(process)]
+        alive = [process for process in roots if not process.dead]
+        return alive + tree.below({process.pid for process in roots}, processes)
 
     def _is_orphan(self, process: tree.Process) -> bool:
+        """A child of ours, in a session that is not ours, that is no reaper: it was adopted from one that died."""
         return process.parent == os.getpid() and process.pid not in self._reapers and process.session != os.getsid(0)

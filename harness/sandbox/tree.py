@@ -12,7 +12,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 _SWEEP_PAUSE = 0.002
 
@@ -61,16 +61,21 @@ def children(pid: int) -> list[int]:
 
 
 def descendants(root: int) -> list[Process]:
-    """Everything below `root`, parents before children; the dead are left out, what is below them is not."""
+    """Everything alive below `root`, parents before children."""
+    return below({root}, everyone())
+
+
+def below(roots: set[int], processes: list[Process]) -> list[Process]:
+    """Those of `processes` that are alive below any of `roots`; the dead are left out, what is below them is not."""
     children: dict[int, list[Process]] = {}
-    for process in everyone():
+    for process in processes:
         children.setdefault(process.parent, []).append(process)
     found: list[Process] = []
-    waiting = [root]
+    waiting = [*roots]
     while waiting:
-        below = children.pop(waiting.pop(), [])
-        found += below
-        waiting += [process.pid for process in below]
+        these = children.pop(waiting.pop(), [])
+        found += these
+        waiting += [process.pid for process in these]
     return [process for process in found if not process.dead]
 
 
@@ -97,36 +102,24 @@ def terminate(processes: Iterable[Process]) -> None:
         send(process, signal.SIGCONT)
 
 
-def sweep(root: int, seconds: float) -> bool:
-    """Kills everything below `root` until nothing is left; False when something was still there at the end.
+def sweep(find: Callable[[], list[Process]], seconds: float) -> bool:
+    """Kills whatever `find` finds until it finds nothing; False when something was still there at the end.
 
     All are stopped before any is killed: whoever forks faster than /proc can be read would outrun the killing.
     """
     until = time.monotonic() + seconds
-    while True:
+    while found := find():
         stopped: set[tuple[int, str]] = set()
-        below = descendants(root)
-        while fresh := [process for process in below if (process.pid, process.start_time) not in stopped]:
+        while fresh := [process for process in found if (process.pid, process.start_time) not in stopped]:
             for process in fresh:
                 send(process, signal.SIGSTOP)
                 stopped.add((process.pid, process.start_time))
             if time.monotonic() > until:
                 break
-            below = descendants(root)
-        if not below:
-            return True
-        for process in below:
+            found = find()
+        for process in found:
             send(process, signal.SIGKILL)
-        reap_adopted(below, root)
         if time.monotonic() > until:
-            return not descendants(root)
+            return not find()
         time.sleep(_SWEEP_PAUSE)
-
-
-def reap_adopted(processes: Iterable[Process], root: int) -> None:
-    """Buries those that became children of this process, when it is the root itself."""
-    if root != os.getpid():
-        return
-    for process in processes:
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(process.pid, os.WNOHANG)
+    return True

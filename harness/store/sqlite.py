@@ -114,9 +114,9 @@ class SqliteStore:
             try:
                 evidence = audit.Evidence(
                     run_id=run_id,
-                    events=[dict(row) for row in self._execute("all_events", key)],
-                    runs=[dict(row) for row in self._execute("select_run", key)],
-                    sub_agents=[dict(row) for row in self._execute("select_sub_agents", key)],
+                    events=self._execute("all_events", key).fetchall(),
+                    runs=self._execute("select_run", key).fetchall(),
+                    sub_agents=self._execute("select_sub_agents", key).fetchall(),
                 )
             finally:
                 self._db.text_factory = str

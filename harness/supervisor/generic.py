@@ -11,6 +11,7 @@ from typing import Any, Final
 from harness.supervisor import control_flow, prompt, scope, triggers
 from harness.supervisor.choice import Choice, Rule
 from harness.supervisor.decisions import (
+    CALL_PREFIX,
     DONE,
     HierarchicalDecision,
     MatchedRule,
@@ -22,7 +23,7 @@ from harness.supervisor.decisions import (
 from harness.supervisor.kernel import NOTE, SUGGESTION
 from harness.supervisor.records import DecisionKind
 from harness.supervisor.registry import NodeRegistry
-from harness.supervisor.scope import View
+from harness.supervisor.scope import Reach, View
 from harness.supervisor.slices import INTERNAL, State, internal_of, isolated, response_type_of
 
 Answer = str | HierarchicalDecision | None
@@ -118,13 +119,14 @@ class GenericSupervisor:
         response_type = response_type_of(state)
         if response_type is not None and response_type in self.terminal_response_types:
             return Choice(DONE, "terminal_state", f"response_type {response_type!r} is terminal", kind="STOP_GLOBAL")
-        view = scope.view_for(self.name, self.registry)
+        reach = scope.view_for(self.name, self.registry)
+        view = reach[0]
         explicit, remark = await self._ask_handler(state, view)
         if explicit is not None:
             return explicit
         rules = [Rule(view.contracts[match.node_name], match) for match in triggers.evaluate(view.nodes, state)]
         if self.llm is not None and (view.nodes or view.subgraphs):
-            chosen, trouble = await self._ask_model(state, view, rules, config)
+            chosen, trouble = await self._ask_model(state, reach, rules, config)
             if chosen is not None:
                 return chosen
             remark += trouble
@@ -156,28 +158,31 @@ class GenericSupervisor:
             return None, f"; the handler named {answer!r}, which is no target here"
         return Choice(route, "explicit_routing", detail, kind=kind), ""
 
-    async def _ask_model(self, state: State, view: View, rules: list[Rule], config: Any) -> tuple[Choice | None, str]:
+    async def _ask_model(self, state: State, reach: Reach, rules: list[Rule], config: Any) -> tuple[Choice | None, str]:
         """The model's choice, or a remark on why it gave none that can be used."""
         try:
             structured = self.llm.with_structured_output(SupervisorDecision)
-            answer = await structured.ainvoke(self._question(state, view, rules), config=config)
+            answer = await structured.ainvoke(self._question(state, reach, rules), config=config)
         except Exception as error:
             if control_flow.is_signal(error):
                 raise
             _log.warning("the model of supervisor %r failed: %s", self.name, error)
             return None, f"; the model failed with {type(error).__name__}: {error}"
         name, why = _read(answer)
-        route = view.routes.get(name) if name is not None else None
+        route = reach[0].routes.get(name) if name is not None else None
         if route is None:
             _log.warning("the model of supervisor %r chose %r, which is no target here", self.name, name)
             return None, f"; the model chose {name!r}, which is no target here"
         return Choice(route, "llm_decision", why or f"the model chose {name!r}", rules, said=why), ""
 
-    def _question(self, state: State, view: View, rules: list[Rule]) -> str:
+    def _question(self, state: State, reach: Reach, rules: list[Rule]) -> str:
+        """The prompt; what the allowlist forbids is not offered, because choosing it would end the session."""
+        view, allowed = reach[0], self.allowlist if self.allowlist is not None else reach[1]
         offered = [(contract.name, prompt.action_text(contract)) for contract in view.nodes]
         offered += [(call_route(name), _purpose(self.registry, name)) for name in view.subgraphs]
-        if self.allowlist is not None:
-            offered = [item for item in offered if item[0] in self.allowlist or _bare(item[0]) in self.allowlist]
+        if allowed is not None:
+            offered = [item for item in offered if item[0] in allowed or item[0].removeprefix(CALL_PREFIX) in allowed]
+            rules = [rule for rule in rules if rule.node in allowed]
         slices: list[str] = ["_internal", "request", "response"]
         extra = ""
         if self.context_builder is not None:
@@ -201,7 +206,3 @@ def _read(answer: Any) -> tuple[str | None, str | None]:
 def _purpose(registry: NodeRegistry, subgraph_id: str) -> str:
     found = registry.get_subgraph(subgraph_id)
     return found[0].description if found is not None else ""
-
-
-def _bare(route: str) -> str:
-    return route.removeprefix(call_route(""))

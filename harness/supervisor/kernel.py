@@ -7,8 +7,7 @@ bookkeeping by a verdict (`apply`). A level ends when the phase is `returning`; 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from harness.supervisor.contracts import NodeContract
 from harness.supervisor.decisions import CALL_PREFIX, DONE, HierarchicalDecision, call_route
@@ -34,8 +33,7 @@ OWNED: Final = frozenset(
 """Keys of `_internal` that only the kernel writes; a node or supervisor that returns them changes nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """One decided thing: a trace item without its place and time."""
 
     kind: DecisionKind
@@ -138,12 +136,12 @@ def apply(state: State, internal: Internal, verdict: Verdict) -> State:
 
 
 def recorded(internal: Internal, verdict: Verdict) -> Internal:
-    """The bookkeeping with one more trace item, where a trace is kept; always a new mapping."""
+    """The bookkeeping with one more trace item, where a trace is kept or a safe stop begins one; a new mapping."""
     internal = {**internal}
     trace = internal.get("decision_trace")
-    if trace is not None:
+    if trace is not None or verdict.termination is not None:
         item = {
-            "step": internal["step_count"],
+            "step": internal.get("step_count", 0),
             "depth": depth(internal),
             "supervisor": verdict.supervisor,
             "decision_kind": verdict.kind,
@@ -151,7 +149,7 @@ def recorded(internal: Internal, verdict: Verdict) -> Internal:
             "reason": verdict.reason,
             "termination_reason": verdict.termination,
         }
-        internal["decision_trace"] = [*trace, item]
+        internal["decision_trace"] = [*(trace or ()), item]
     return internal
 
 

@@ -40,6 +40,10 @@ class View:
         return cls(supervisor, nodes, {node.name: node for node in nodes}, subgraphs, {**routes, DONE: DONE})
 
 
+Reach = tuple[View, Collection[str] | None]
+"""A view with the graph's allowlist for its supervisor."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """One level, resolved from a registry."""
@@ -119,22 +123,21 @@ def _scope(
 
 # A context variable, because a custom supervisor's `run(state, config)` has no room for one more argument, and one
 # supervisor object may serve several levels and several tasks at once.
-_active: ContextVar[View | None] = ContextVar("harness_supervisor_view", default=None)
+_active: ContextVar[Reach | None] = ContextVar("harness_supervisor_view", default=None)
 
 
-def open_view(view: View) -> Token[View | None]:
+def open_view(view: View, allowlist: Collection[str] | None) -> Token[Reach | None]:
     """Let the supervisor that runs next in this task see this view, until the token is closed."""
-    return _active.set(view)
+    return _active.set((view, allowlist))
 
 
-def close_view(token: Token[View | None]) -> None:
+def close_view(token: Token[Reach | None]) -> None:
     _active.reset(token)
 
 
-def view_for(supervisor: str, registry: NodeRegistry) -> View:
-    """The view of the level that is running, or the whole registry where none is."""
-    view = _active.get()
-    if view is not None and view.supervisor == supervisor:
-        return view
-    scope = _scope(registry, [supervisor], None, hierarchical=True)
-    return scope.views[supervisor]
+def view_for(supervisor: str, registry: NodeRegistry) -> Reach:
+    """The view of the level that is running and the graph's allowlist, or the whole registry where none is running."""
+    active = _active.get()
+    if active is not None and active[0].supervisor == supervisor:
+        return active
+    return _scope(registry, [supervisor], None, hierarchical=True).views[supervisor], None

@@ -46,7 +46,7 @@ async def _ask(level: Level, name: str, state: State, internal: Internal, config
     if stop is not None:
         return kernel.apply(state, internal, stop)
     assembly, view = level.assembly, level.scope.views[name]
-    token = scope.open_view(view)
+    token = scope.open_view(view, assembly.allowlists.get(name))
     try:
         supervisor = assembly.supervisor(name)
         updates = await supervisor.run({**state, INTERNAL: internal}, config=config)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.supervisor.contracts import NodeContract, TriggerCondition
 from harness.supervisor.slices import INTERNAL, RESPONSE, State
@@ -12,8 +11,7 @@ from harness.supervisor.slices import INTERNAL, RESPONSE, State
 _SEARCH_ORDER = ("request", RESPONSE, INTERNAL)
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerMatch:
+class TriggerMatch(NamedTuple):
     """A node whose condition number `condition_index` matched."""
 
     priority: int
@@ -37,11 +35,10 @@ def evaluate(contracts: Iterable[NodeContract], state: State) -> list[TriggerMat
 
 def holds(condition: TriggerCondition, state: State) -> bool:
     """Whether every `when` is met and no `when_not` is."""
-    if condition.when and not all(_meets(lookup(state, key), want) for key, want in condition.when.items()):
-        return False
-    return not (
-        condition.when_not and any(_meets(lookup(state, key), want) for key, want in condition.when_not.items())
-    )
+    for key, want in (condition.when or {}).items():
+        if not _meets(lookup(state, key), want):
+            return False
+    return all(not _meets(lookup(state, key), want) for key, want in (condition.when_not or {}).items())
 
 
 def lookup(state: State, key: str) -> Any:

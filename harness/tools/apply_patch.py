@@ -13,7 +13,7 @@ from harness.tools.patch import FilePatch, Hunk
 
 def apply_patch(arguments: ApplyPatch, inside: Inside) -> str:
     """Raises ToolFailed when any part does not apply; then no file has changed."""
-    patches = patch.parse(arguments.patch.encode("utf-8", "surrogateescape"))
+    patches = patch.parse(arguments.patch.encode())
     after = _Planned(inside)
     for each in patches:
         after.apply(each)

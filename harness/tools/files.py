@@ -29,7 +29,7 @@ def read_file(arguments: ReadFile, inside: Inside) -> str:
 
 def write_file(arguments: WriteFile, inside: Inside) -> str:
     """Creates or replaces; a file that was executable stays so."""
-    content = _encoded(arguments.content, arguments.path)
+    content = arguments.content.encode()
     inside.write(arguments.path, content, executable=True if arguments.executable else None)
     return f"wrote {len(content)} bytes to {arguments.path}"
 
@@ -40,7 +40,7 @@ def edit_file(arguments: EditFile, inside: Inside) -> str:
     if inside.is_link(path):
         raise ToolFailed(f"{path} is a symbolic link", hint="edit the file that it points to", path=path)
     content = inside.read(path).content
-    old = _encoded(arguments.old, path)
+    old = arguments.old.encode()
     first = content.find(old)
     if first < 0:
         raise ToolFailed(
@@ -50,7 +50,7 @@ def edit_file(arguments: EditFile, inside: Inside) -> str:
         raise ToolFailed(
             f"the text to replace is in {path} more than once", hint="give more of its surroundings", path=path
         )
-    new = _encoded(arguments.new, path)
+    new = arguments.new.encode()
     inside.write(path, content[:first] + new + content[first + len(old) :])
     return f"edited {path}"
 
@@ -63,10 +63,3 @@ def delete_file(arguments: DeleteFile, inside: Inside) -> str:
 def move_file(arguments: MoveFile, inside: Inside) -> str:
     inside.move(arguments.source, arguments.target)
     return f"moved {arguments.source} to {arguments.target}"
-
-
-def _encoded(text: str, path: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        raise ToolFailed(f"the text for {path} is not valid Unicode", path=path) from error

@@ -151,8 +151,9 @@ class _Walk:
         words = _words(path)
         if not words:
             raise self._refused("names no file")
+        for count in range(len(words)):  # before the walk, so that a denial does not depend on what exists
+            self._check(*words[: count + 1])
         self._left, self.name = deque(words[:-1]), words[-1]
-        self._check(self.name)
 
     @property
     def directory(self) -> int:
@@ -165,20 +166,22 @@ class _Walk:
             if word == "..":
                 self._up()
                 continue
-            self._check(word)
+            self._check(*self.names, word)
             try:
                 self._enter(word, make=make)
             except OSError as error:
                 if error.errno not in {errno.ENOTDIR, errno.ELOOP}:
                     raise
-                self._left.extendleft(reversed(self._link(word)))
-        self._check(self.name)
+                words = self._link(word)
+                if words is None:
+                    raise
+                self._left.extendleft(reversed(words))
+        self._check(*self.names, self.name)
 
     def follow_last(self) -> bool:
         """Sets out for the target of a link at the end; False when it is none."""
-        try:
-            words = self._link(self.name)
-        except OSError:
+        words = self._link(self.name)
+        if words is None:
             return False
         if not words or words[-1] == "..":
             raise ToolFailed(f"{self._path} is a directory", path=self._path)
@@ -198,8 +201,12 @@ class _Walk:
         self.names.pop()
         self._open.pop()
 
-    def _link(self, word: str) -> list[str]:
-        target = os.readlink(word, dir_fd=self.directory)
+    def _link(self, word: str) -> list[str] | None:
+        """The way to a link's target from here; None when it is no link."""
+        try:
+            target = os.readlink(word, dir_fd=self.directory)
+        except OSError:
+            return None
         self._links += 1
         if self._links > _LINKS:
             raise ToolFailed(f"{self._path} goes through too many links", path=self._path)
@@ -211,11 +218,11 @@ class _Walk:
         self.names.clear()
         return _words(target.removeprefix(self._root))
 
-    def _check(self, word: str) -> None:
+    def _check(self, *words: str) -> None:
         """Case does not protect: on some file systems .GIT is .git."""
-        if word.casefold() == ".git":
+        if words[-1].casefold() == ".git":
             raise self._refused("belongs to git")
-        if tuple(name.casefold() for name in (*self.names, word)[:2]) == _OWN:
+        if tuple(word.casefold() for word in words) == _OWN:
             raise self._refused("belongs to the harness")
 
     def _keep(self, handle: int) -> int:

@@ -10,20 +10,21 @@ from pathlib import Path
 from harness.errors import UsageError
 from harness.model.changes import Workspace
 from harness.model.ids import CommitId, RefName
-from harness.vcs.objects import Objects
 from harness.vcs.refs import Refs
 
 _HEAD_BYTES = 4096
 _OID = re.compile(r"[0-9a-f]{40}")
 
 
-def commits(workspace: Workspace, refs: Refs, objects: Objects) -> tuple[CommitId, ...]:
-    """Tips that the agent left: the worktree's HEAD, whatever it names, and the work branch; the start point is none."""
-    tips = [_head(workspace.admin / "HEAD", refs)]
-    if workspace.branch is not None:
-        tips.append(refs.read(workspace.branch))
-    kept = [tip for tip in dict.fromkeys(tips) if tip and tip != workspace.start and objects.has_commit(tip)]
-    return tuple(kept)
+def tips(workspace: Workspace, refs: Refs) -> tuple[CommitId, ...]:
+    """Where the agent left the worktree's HEAD, whatever it names, and the refs of its own; the start point is none."""
+    found = [_head(workspace.admin / "HEAD", refs), *own_refs(workspace, refs).values()]
+    return tuple(tip for tip in dict.fromkeys(found) if tip and tip != workspace.start)
+
+
+def own_refs(workspace: Workspace, refs: Refs) -> dict[RefName, CommitId]:
+    """The work branch and what else the agent made in the one directory of refs that it may write."""
+    return refs.under(f"{workspace.branch.rpartition('/')[0]}/") if workspace.branch else {}
 
 
 def replaced_link(workspace: Workspace) -> str | None:

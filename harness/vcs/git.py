@@ -58,8 +58,9 @@ class Answer:
     @property
     def last_error(self) -> str:
         """The last line that says what went wrong."""
-        lines = [line for line in self.err.decode("utf-8", "backslashreplace").splitlines() if line.strip()]
-        return lines[-1].strip() if lines else f"exit status {self.code}"
+        lines = [line.strip() for line in text(self.err).splitlines() if line.strip()]
+        causes = [line for line in lines if line.startswith(("fatal:", "error:"))]
+        return (causes or lines or [f"exit status {self.code}"])[-1]
 
     def items(self) -> list[bytes]:
         """The NUL-terminated items of the output."""

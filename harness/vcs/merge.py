@@ -59,8 +59,8 @@ def _conflicts(fields: list[bytes]) -> tuple[Conflict, ...]:
     others: dict[str, str] = {}
     rest = iter(fields[end + 1 :])
     for count in rest:
-        if not count:
-            break
+        if not count.isdigit():
+            break  # the end, or git's advice about submodules, which is no record
         paths = [text(next(rest)) for _ in range(int(count))]
         kind, sentence = text(next(rest)), text(next(rest)).strip()
         if kind.startswith(_DROPPED):

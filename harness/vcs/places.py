@@ -43,6 +43,11 @@ class Place:
         return self.run_dir / "kept" / f"{self.name}.json"
 
     @property
+    def private(self) -> Path:
+        """Files for the child that are no part of its work: prompt, contract, its own git objects."""
+        return self.run_dir / "private" / self.name
+
+    @property
     def trash(self) -> Path:
         return self.run_dir / "trash" / self.name
 

@@ -14,6 +14,7 @@ from harness.model.changes import Change, Merge, ParentDrift, Snapshot, Workspac
 from harness.model.ids import CommitId, RefName, RunId, TreeId, record_ref
 from harness.ports import AgentRights
 from harness.vcs import (
+    adopt,
     agent_git,
     effective,
     land,
@@ -176,14 +177,14 @@ class Repository:
             card.prepared if card else (),
         )
         made = self.commit(taken.tree, (workspace.start,), message, when)
-        replaced = agent_git.replaced_link(workspace)
+        kept, told = self._agent_commits(run, workspace)
         return Snapshot(
             commit=made,
             tree=taken.tree,
             changes=self._objects.changes(start_tree, taken.tree),
-            agent_commits=agent_git.commits(workspace, self._refs, self._objects),
+            agent_commits=kept,
             nested=tuple(taken.nested),
-            warnings=(*taken.warnings, *([replaced] if replaced else [])),
+            warnings=(*taken.warnings, *told),
         )
 
     def remove_workspace(self, run: RunId, name: str) -> None:
@@ -243,6 +244,18 @@ class Repository:
     def read_record(self, run: RunId) -> dict[str, bytes]:
         """The files of a record; raises NotFound."""
         return record.read(self._objects, self._refs, run)
+
+    def _agent_commits(self, run: RunId, workspace: Workspace) -> tuple[tuple[CommitId, ...], list[str]]:
+        """Tips of the agent that are in the object store, and what people should know; refs to nothing are undone."""
+        tips = agent_git.tips(workspace, self._refs)
+        stranger = rights.own_objects(workspace)
+        told = [agent_git.replaced_link(workspace)]
+        if stranger.is_dir() and any(not self._objects.has_commit(tip) for tip in tips):
+            told.append(adopt.commits(self._private_of(run), stranger, tips, workspace.start))
+        for ref, tip in agent_git.own_refs(workspace, self._refs).items():
+            if not self._objects.has_commit(tip):
+                self.delete_ref(ref, tip)
+        return tuple(tip for tip in tips if self._objects.has_commit(tip)), [said for said in told if said]
 
     def _place(self, run: RunId, name: str) -> Place:
         return places.place(self.state_dir, self.common_dir, run, name)

@@ -16,8 +16,8 @@ _SHARED_OBJECTS = Path("/tmp/.orchestrix-shared-objects")  # noqa: S108 - never 
 
 
 def own_objects(workspace: Workspace) -> Path:
-    """Where the agent's objects land, beside the workspace and out of its tree."""
-    return workspace.path.parent / f"{workspace.path.name}.objects"
+    """Where the agent's objects land, out of its tree."""
+    return workspace.private / "objects"
 
 
 def of(workspace: Workspace, common_dir: Path) -> AgentRights:

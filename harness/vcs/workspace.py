@@ -31,9 +31,10 @@ class Card:
 
 def create(place: Place, private: PrivateDir, start: CommitId, branch: RefName | None) -> Workspace:
     """Makes the worktree; nothing of the name may be left (see `remove`), and the branch is at `start` already."""
-    for directory in (place.tree.parent, place.index.parent):
+    for directory in (place.tree.parent, place.index.parent, place.private.parent):
         places.make_private(directory)
-    place.tree.mkdir(mode=0o700)
+    for directory in (place.tree, place.private):
+        directory.mkdir(mode=0o700)
     (place.tree / ".git").write_bytes(b"gitdir: " + os.fsencode(place.admin) + b"\n")
     private.git(place.tree, place.index).run("read-tree", "--reset", "-u", f"{start}^{{tree}}")
     with places.repository_lock(place.run_dir.parent):
@@ -56,8 +57,9 @@ def remove(place: Place) -> None:
     place.card.unlink(missing_ok=True)
     with places.repository_lock(place.run_dir.parent):
         _unregister(place)
-    if os.path.lexists(place.tree):
-        removal.discard(place.tree, place.trash)
+    for path in (place.tree, place.private):
+        if os.path.lexists(path):
+            removal.discard(path, place.trash)
     place.index.unlink(missing_ok=True)
     removal.sweep(place.trash)
     _remove_if_empty(place.trash)
@@ -86,7 +88,7 @@ def read_card(place: Place) -> Card | None:
 
 
 def _workspace(place: Place, card: Card) -> Workspace:
-    return Workspace(place.name, place.tree, card.start, card.branch, place.admin, place.index)
+    return Workspace(place.name, place.tree, card.start, card.branch, place.admin, place.index, place.private)
 
 
 def _register(place: Place, start: CommitId, branch: RefName | None) -> None:

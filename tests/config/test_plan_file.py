@@ -145,7 +145,7 @@ def test_json_places_are_exact_behind_tabs_and_escapes(tmp_path):
         tmp_path, '{\n\t"goal": "\\u0041\\"",\n\t"steps": [{"title": "a",\t"retries": "2"}]\n}\n', "plan.json"
     )
     first = _refusal(path).details["errors"][0]
-    assert (first["line"], first["column"], first["field"]) == (3, 37, "steps[0].retries")
+    assert (first["line"], first["column"], first["field"]) == (3, 38, "steps[0].retries")
     assert first["suggestion"] == "write 2 without quotes"
 
 

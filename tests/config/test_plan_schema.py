@@ -58,14 +58,15 @@ def _list_fits(rule, value):
 
 
 def _mapping_fits(rule, value):
-    known, rest = rule.get("properties", {}), rule.get("additionalProperties", {})
     many = rule.get("minProperties", 0) <= len(value) <= rule.get("maxProperties", len(value))
-    named = all(_fits(rule.get("propertyNames", {}), name) for name in value)
     whole = all(name in value for name in rule.get("required", []))
-    inner = {name: known.get(name, rest) for name in value}
-    return (
-        many and named and whole and all(inner[name] is not False and _fits(inner[name], value[name]) for name in value)
-    )
+    inner = {name: _inner(rule, name) for name in value}
+    return many and whole and all(inner[name] is not False and _fits(inner[name], value[name]) for name in value)
+
+
+def _inner(rule, name):
+    patterned = [inner for pattern, inner in rule.get("patternProperties", {}).items() if re.search(pattern, name)]
+    return next(iter(patterned), rule.get("properties", {}).get(name, rule.get("additionalProperties", {})))
 
 
 @pytest.mark.parametrize("path", sorted(PLANS.joinpath("good").iterdir()), ids=lambda path: path.name)

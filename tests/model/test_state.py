@@ -148,7 +148,10 @@ def test_work_and_workspaces_are_remembered_until_they_are_gone():
     """What must be cleaned up or brought back is part of the state."""
     who = of(0)
     begun = [created(**who), started(**who)]
-    opened = [ev.WorkspacePreparing(**who, path=path, start_point=BASE, attempt=1) for path in ("/w/1", "/w/2", "/w/1")]
+    opened = [
+        ev.WorkspacePreparing(**who, path=path, start_point=BASE, purpose="attempt")
+        for path in ("/w/1", "/w/2", "/w/1")
+    ]
     kept = ev.WorkKept(**who, ref="refs/orchestrix/keep/r1/0/attempt-1", commit=WORK, why="retry")
     step = after(*begun, *opened, kept, ev.WorkspaceRemoved(**who, path="/w/2")).steps["0"]
     assert (step.workspaces, step.kept) == (("/w/1",), ("refs/orchestrix/keep/r1/0/attempt-1",))

@@ -8,13 +8,6 @@ from harness.errors import EnvironmentProblem
 from harness.sandbox import choice
 
 
-@pytest.fixture
-def fresh_probe(monkeypatch: pytest.MonkeyPatch, tmp_path):
-    choice.why_not_bwrap.cache_clear()
-    yield tmp_path
-    choice.why_not_bwrap.cache_clear()
-
-
 def test_where_bwrap_works_it_is_chosen(bwrap) -> None:
     """Automatic means the strongest that works."""
     chosen = choice.choose("auto")
@@ -28,19 +21,22 @@ def test_none_means_no_confinement_but_still_an_end(door) -> None:
     assert chosen.why == "asked for: steps may write wherever the user may"
 
 
-def test_without_bwrap_automatic_falls_back_and_an_explicit_wish_fails(monkeypatch, fresh_probe) -> None:
+def test_without_bwrap_automatic_falls_back_and_an_explicit_wish_fails(monkeypatch, tmp_path) -> None:
     """A wish that cannot be met is an environment problem with its cause."""
-    monkeypatch.setenv("PATH", str(fresh_probe))
-    assert (choice.choose("auto").name, choice.choose("auto").why) == ("subreaper", "the program bwrap is not installed")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert (choice.choose("auto").name, choice.choose("auto").why) == (
+        "subreaper",
+        "the program bwrap is not installed",
+    )
     with pytest.raises(EnvironmentProblem, match="but the program bwrap is not installed") as caught:
         choice.choose("bwrap")
     assert "install bubblewrap" in caught.value.hint
 
 
-def test_a_bwrap_that_does_not_work_is_found_out_by_using_it(monkeypatch, fresh_probe) -> None:
+def test_a_bwrap_that_does_not_work_is_found_out_by_using_it(monkeypatch, tmp_path) -> None:
     """Installed is not enough: some systems forbid namespaces."""
-    program = fresh_probe / "bwrap"
+    program = tmp_path / "bwrap"
     program.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{fresh_probe}:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     assert choice.choose("auto").why == "bwrap does not work here: bwrap: No permissions to create new namespace"

@@ -184,6 +184,21 @@ def test_a_closed_store_says_so(database, clock):
         store.run_ids()
 
 
+@pytest.mark.parametrize("edit", ["epoch = 'x'", "holder_json = '{'", "holder_json = '[]'", "heartbeat_at = 'noon'"])
+def test_a_garbled_lease_is_no_crash(sqlite_store, database, edit):
+    """Whoever cannot be read does not hold the run, or the store says that it is damaged."""
+    sqlite_store.acquire(RUN, FAR_AWAY)
+    db = sqlite3.connect(database)
+    db.execute(f"UPDATE leases SET {edit}")
+    db.commit()
+    db.close()
+    if "heartbeat" in edit:
+        assert sqlite_store.holder(RUN) is None
+    else:
+        with pytest.raises(StoreCorrupt, match="run r1, leases"):
+            sqlite_store.holder(RUN)
+
+
 def damaged_copies(original: bytes) -> Iterator[bytes]:
     """Truncations and seeded bit flips all over the file."""
     chance = random.Random(20260102)

@@ -65,6 +65,20 @@ def test_a_supervisors_own_list_comes_first():
     assert stop_reason(final) == "allowlist_violation"
 
 
+def test_a_supervisors_own_list_is_a_safe_stop_in_a_plain_flat_graph_too():
+    """Even where nothing else is traced, the stop is: reason in the trace, terminal response."""
+    registry = NodeRegistry()
+    registry.register(node("work", "main", answer("x")))
+    final = both(
+        registry,
+        fresh(),
+        enable_subgraphs=False,
+        supervisor_factory=lambda name, llm: GenericSupervisor(name, registry=registry, allowlist=[]),
+    )
+    assert stop_reason(final) == "allowlist_violation"
+    assert final["response"]["response_type"] == "terminal"
+
+
 def test_an_unknown_choice_is_a_violation_with_a_list_and_a_fallback_without():
     """A custom supervisor that names nothing real ends its level; with an allowlist it is a violation."""
 

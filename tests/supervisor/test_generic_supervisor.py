@@ -16,7 +16,7 @@ from harness.supervisor import (
     SupervisorDecision,
     TriggerCondition,
 )
-from tests.supervisor.kit import answer, both, fashion, fresh, handlers, kinds, node, once, trace
+from tests.supervisor.kit import answer, both, fashion, fresh, handlers, kinds, node, once, subgraph, trace
 
 
 class FakeModel:
@@ -197,8 +197,6 @@ def test_a_childs_iterations_start_at_zero_at_each_call():
     registry = NodeRegistry()
     body = lambda inputs: {"work": {"n": inputs.get_slice("work").get("n", 0) + 1}}  # noqa: E731 - one expression
     registry.register(node("count", "child", body, reads=["work"], writes=["work"]))
-    from tests.supervisor.kit import subgraph  # noqa: PLC0415 - used once
-
     subgraph(registry, "child", supervisors=["child"], reads=["work"], writes=["work"])
 
     def factory(name, llm):
@@ -277,6 +275,16 @@ def test_the_context_builder_chooses_what_the_model_sees_and_long_values_are_cut
     assert "x" * 21 not in model.asked[0]
     assert "image/png" in model.asked[0]
     assert "AAAA" not in model.asked[0]
+
+
+def test_what_the_allowlist_forbids_is_not_offered_to_the_model():
+    """A model cannot end the session by choosing what it should never have seen; if it does, it is a violation."""
+    registry = rules()
+    model = FakeModel("high")
+    final = both(registry, fresh(request={"action": "go"}), llm=model, supervisor_allowlists={"main": {"low"}})
+    assert "- low: low" in model.asked[0]
+    assert "high" not in model.asked[0]
+    assert trace(final)[-1]["termination_reason"] == "allowlist_violation"
 
 
 def test_a_model_is_provided_anew_for_every_decision():

@@ -39,6 +39,17 @@ def test_stale_counters_without_a_mark_are_not_believed():
     assert final["_internal"]["mine"] == 1
 
 
+@pytest.mark.parametrize(
+    "state", [{}, {"_internal": None, "response": None}, {"_internal": [], "response": "odd", "request": 3}]
+)
+def test_a_poor_state_is_enough(state):
+    """Missing or unusable slices count as empty; nothing breaks on them."""
+    registry = fashion()
+    options = {"supervisor_factory": handlers(registry, {"main": "call_subgraph::fashion"})}
+    final = both(registry, state, **options)
+    assert final["response"] == {"response_type": "terminal", "response_message": "clean lines"}
+
+
 def test_a_flat_graph_does_not_run_out_of_iterations_over_many_turns():
     """Twelve turns on one state, each ended by a terminal node, all run."""
     registry = NodeRegistry()

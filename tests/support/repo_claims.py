@@ -86,7 +86,7 @@ def _paths(taken: Row, start: str, name: str, repo: Repository) -> Iterator[str]
         or not listed <= differing
         or len(listed) != min(len(differing), SHOWN_PATHS)
     ):
-        yield f"I3: {name} changed {_short(differing, 99)}, but the log lists {_short(listed, 99)}"
+        yield f"I3: {name} changed {_short(sorted(differing), 99)}, but the log lists {_short(sorted(listed), 99)}"
 
 
 def kept_work(log: Log, repo: Repository) -> Iterator[str]:

@@ -153,7 +153,7 @@ def fingerprint(root: Path) -> dict[str, str]:
         directories[:] = [name for name in directories if name not in ("objects", "orchestrix")]
         for name in files:
             path = Path(top) / name
-            content = os.readlink(path).encode() if path.is_symlink() else path.read_bytes()
+            content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
             found[str(path.relative_to(root))] = f"{path.lstat().st_mode} {hashlib.sha256(content).hexdigest()}"
     return found
 

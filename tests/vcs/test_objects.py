@@ -53,7 +53,12 @@ def test_one_file_is_added_or_replaced_in_a_tree(checkout: Checkout, vcs: Reposi
     tree = vcs.with_file(tree, "README.md", b"new")
     tree = vcs.with_file(tree, "src/app.py/deep/er", b"x")
     made = vcs.commit(tree, [start], "files", 1)
-    assert sorted(checkout.files(made)) == [".orchestrix/step-0-result.md", "README.md", "src/app.py/deep/er", "src/lib.py"]
+    assert sorted(checkout.files(made)) == [
+        ".orchestrix/step-0-result.md",
+        "README.md",
+        "src/app.py/deep/er",
+        "src/lib.py",
+    ]
     assert checkout.content(made, "README.md") == b"new"
     assert checkout.git("fsck", "--strict", "--no-dangling") == ""
 
@@ -67,7 +72,7 @@ def test_a_path_that_leaves_the_tree_is_refused(vcs: Repository, path: str) -> N
 
 def test_a_missing_object_is_an_environment_fault(vcs: Repository) -> None:
     """It is named, with where to look."""
-    with pytest.raises(GitFailed, match="object 1{40} is missing"):
+    with pytest.raises(GitFailed, match=r"object 1{40} is missing"):
         vcs.tree_of(CommitId("1" * 40))
 
 

@@ -126,7 +126,9 @@ def test_revisions_resolve_as_git_resolves_them(checkout: Checkout, vcs: Reposit
     assert {name: vcs.resolve(name) for name in names} == names
 
 
-@pytest.mark.parametrize("revision", ["nope", "", "--help", "--output=x", "HEAD:src", "HEAD..HEAD", "-n1", "a\nb", "@{u}"])
+@pytest.mark.parametrize(
+    "revision", ["nope", "", "--help", "--output=x", "HEAD:src", "HEAD..HEAD", "-n1", "a\nb", "@{u}"]
+)
 def test_what_names_no_commit_is_a_usage_error(vcs: Repository, tmp_path: Path, revision: str) -> None:
     """A value never becomes an option."""
     with pytest.raises(UsageError, match="names no commit"):

@@ -34,7 +34,11 @@ def tree_by_git(checkout: Checkout, workspace: Workspace, tmp_path: Path) -> str
         if entry.name != ".git":
             shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
     shutil.copytree(
-        workspace.path, twin, symlinks=True, dirs_exist_ok=True, ignore=lambda top, _: [".git"] if top == str(workspace.path) else []
+        workspace.path,
+        twin,
+        symlinks=True,
+        dirs_exist_ok=True,
+        ignore=lambda top, _: [".git"] if top == str(workspace.path) else [],
     )
     checkout.git("add", "--all", cwd=twin)
     return checkout.git("write-tree", cwd=twin)
@@ -68,7 +72,23 @@ def zoo(root: Path) -> None:
     (root / "build" / "out").write_text("ignored")
     (root / "crlf.txt").write_bytes(b"a\r\nb\r\n")
     (root / "empty-directory").mkdir()
-    for name in (b"new\nline", b"-dash", b'quo"te', b"trailing ", b"\xff\xfe", b":(top)magic", b"a*b[c]?", b"tab\t", "é".encode(), b"e\xcc\x81", b"back\\slash", b"!bang", b"#hash", b"~tilde", b" "):
+    for name in (
+        b"new\nline",
+        b"-dash",
+        b'quo"te',
+        b"trailing ",
+        b"\xff\xfe",
+        b":(top)magic",
+        b"a*b[c]?",
+        b"tab\t",
+        "é".encode(),
+        b"e\xcc\x81",
+        b"back\\slash",
+        b"!bang",
+        b"#hash",
+        b"~tilde",
+        b" ",
+    ):
         (root / os.fsdecode(name)).write_bytes(name)
 
 
@@ -341,6 +361,47 @@ def test_commits_of_the_agent_are_found(checkout: Checkout, vcs: Repository) -> 
     assert vcs.snapshot(workspace, "work", 1).agent_commits == (other, on_branch)
 
 
+def commit_as_in_a_sandbox(checkout: Checkout, vcs: Repository, workspace: Workspace) -> str:
+    """The agent's objects go into its own directory, as the sandbox's mounts have it."""
+    vcs.agent_rights(workspace)
+    env = {
+        "GIT_OBJECT_DIRECTORY": str(workspace.private / "objects"),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(vcs.common_dir / "objects"),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in env.items():
+            patch.setenv(name, value)
+        (workspace.path / "own.txt").write_text("own")
+        checkout.git("add", "own.txt", cwd=workspace.path)
+        checkout.git("commit", "--quiet", "--message", "own", cwd=workspace.path)
+        return checkout.git("rev-parse", "HEAD", cwd=workspace.path)
+
+
+def test_commits_made_in_a_sandbox_are_brought_over(checkout: Checkout, vcs: Repository) -> None:
+    """Checked object by object; afterwards they need the sandbox's directory no more."""
+    workspace = opened(vcs)
+    tip = commit_as_in_a_sandbox(checkout, vcs, workspace)
+    taken = vcs.snapshot(workspace, "work", 1)
+    assert (taken.agent_commits, taken.warnings) == ((tip,), ())
+    vcs.remove_workspace(RUN, "0")
+    assert checkout.git("fsck", "--strict", "--no-dangling") == ""
+    assert checkout.content(tip, "own.txt") == b"own"
+
+
+def test_a_branch_that_names_nothing_does_not_stay(checkout: Checkout, vcs: Repository) -> None:
+    """A broken ref would break the user's git: it goes, and the snapshot says that commits were lost."""
+    workspace = opened(vcs)
+    commit_as_in_a_sandbox(checkout, vcs, workspace)
+    for entry in (workspace.private / "objects").iterdir():
+        if len(entry.name) == 2:
+            shutil.rmtree(entry)
+    taken = vcs.snapshot(workspace, "work", 1)
+    assert (taken.agent_commits, taken.changes) == ((), (Change(Kind.ADDED, "own.txt"),))
+    assert taken.warnings[0].startswith("the agent's own commits are not kept: git pack-objects failed")
+    assert vcs.read_ref(BRANCH) is None
+    assert checkout.git("fsck", "--no-dangling", ok=(0, 2)) == ""
+
+
 @pytest.mark.parametrize("head", [b"rubbish", b"ref: ../../escape\n", b"ref: refs/heads/../../x\n", b"0" * 40, b""])
 def test_a_head_that_the_agent_broke_is_not_trusted(checkout: Checkout, vcs: Repository, head: bytes) -> None:
     """The snapshot does not depend on it."""
@@ -388,7 +449,11 @@ def test_a_directory_deeper_than_a_path_may_be_is_named(checkout: Checkout, vcs:
     """What no program can open by path is reported, and can still be removed."""
     workspace = opened(vcs)
     subprocess.run(
-        ["python3", "-c", "import os\nfor _ in range(60):\n os.mkdir('d'*100); os.chdir('d'*100)\nopen('f','w').close()"],
+        [
+            "python3",
+            "-c",
+            "import os\nfor _ in range(60):\n os.mkdir('d'*100); os.chdir('d'*100)\nopen('f','w').close()",
+        ],
         cwd=workspace.path,
         check=True,
     )

@@ -115,7 +115,10 @@ def test_a_workspace_replaced_by_a_link_is_only_unlinked(vcs: Repository, tmp_pa
 def _interruptions(vcs: Repository) -> list[str]:
     """Each part of a workspace; all those from one on are missing when the work stopped before it."""
     place = vcs._place(RUN, "0")
-    return [str(path) for path in (place.tree, place.tree / ".git", place.tree / "src", place.index, place.admin, place.card)]
+    return [
+        str(path)
+        for path in (place.tree, place.tree / ".git", place.tree / "src", place.index, place.admin, place.card)
+    ]
 
 
 @pytest.mark.parametrize("done", range(6))

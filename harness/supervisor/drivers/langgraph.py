@@ -59,6 +59,8 @@ class GraphWeaver:
             targets = {names[target]: names[target] for target in _targets(level, place)}
             step = self._step(level, place, names, whole=whole)
             graph.add_node(name, step, destinations={**targets, END: END})
+            if not targets:
+                graph.add_edge(name, END)
         if isinstance(entry, tuple):
             name, node, route = entry
             graph.add_node(name, node)

@@ -1,0 +1,1 @@
+"""Measurements: the harness against the plain tools that do the same."""

@@ -1,0 +1,23 @@
+"""What the quick commands cost beyond a bare interpreter."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+
+from bench.places import MODULE, Place, script
+from bench.timing import Comparison, Contender, compare, spend
+
+BARE = "python -c pass"
+LIMITS = {"orchestrix --version": 8.0, "orchestrix status": 20.0, "orchestrix validate": 20.0}
+
+
+def measure(place: Place, rounds: int) -> Comparison:
+    """The installed entry point and, for comparison, the module: an editable install makes the first one slower."""
+    repo = place.fresh("startup")
+    spend([*script(), "run", place.plan, "--sandbox", "none"], repo, place.env)
+    contenders: dict[str, Contender] = {BARE: partial(spend, [sys.executable, "-c", "pass"], repo, place.env)}
+    for shown, program in (("orchestrix", script()), ("python -m harness", MODULE)):
+        for name, *arguments in (("--version",), ("status",), ("validate", place.plan)):
+            contenders[f"{shown} {name}"] = partial(spend, [*program, name, *arguments], repo, place.env)
+    return compare(contenders, LIMITS, rounds)
