@@ -65,11 +65,12 @@ class Place:
         return path
 
     def fresh(self, name: str) -> Path:
-        """A new copy of the repository, with an index that vouches for the copied files."""
+        """A new copy of the repository, with an index that vouches for the copied files, and no state of an older one."""
         template, copy = self.root / "template", self.root / name
         if not template.exists():
             repos.wide(template, files=self.files)
-        shutil.rmtree(copy, ignore_errors=True)
+        for left in (copy, self.root / ".local"):
+            shutil.rmtree(left, ignore_errors=True)
         shutil.copytree(template, copy)
         repos.git(copy, "update-index", "-q", "--refresh")
         return copy

@@ -36,9 +36,10 @@ def read(workspace: Path, report_path: str) -> Account:
         return Account()
     except OSError as error:
         return Account(problem=f"the report could not be read: {error.strerror}")
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return Account(problem="the report is not a regular file; it was not read")
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return Account(problem="the report is not a regular file; it was not read")
         raw = file.read(limits.REPORT_BYTES + 1)
     if len(raw) > limits.REPORT_BYTES:
         return Account(
@@ -76,20 +77,20 @@ def parse(text: str) -> Account:
 
 
 def _load(text: str) -> dict[str, Any]:
-    import yaml  # noqa: PLC0415 - only steps whose agent wrote front matter pay for it
+    """Read as strictly as a plan: bounded depth and size, no tags, no surprise; raises ValueError."""
+    from harness.config import tree, yaml_tokens  # noqa: PLC0415 - only steps whose agent wrote front matter pay for it
 
     try:
-        events = sum(1 for event in yaml.parse(text, Loader=yaml.SafeLoader) if isinstance(event, yaml.AliasEvent))
-        if events:
-            raise ValueError("aliases are not allowed")
-        front = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(" ".join(str(error).split())[:200]) from error
-    if front is None:
+        found = tree.build(yaml_tokens.tokens(text))
+    except tree.Fault as fault:
+        raise ValueError(f"line {fault.place.line}: {fault.message}") from fault
+    if found.faults:
+        raise ValueError(f"line {found.faults[0].place.line}: {found.faults[0].message}")
+    if found.data is None:
         return {}
-    if not isinstance(front, dict):
+    if not isinstance(found.data, dict):
         raise ValueError("it is not a mapping")  # noqa: TRY004 - one kind of error for the caller
-    return front
+    return found.data
 
 
 def _list(front: dict[str, Any], name: str) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -102,12 +102,12 @@ class Job:
         with _collecting(problems, "the outputs"):
             named = outputs.values(result, str(folder) if folder else "")
             surroundings.append(self.around.outputs, outputs.render(named))
-        if problems and not result.exit_code:
-            result = replace(result, error=problems[0])
+        result = result.without(problems)
+        late: list[OrchestrixError] = []
         if folder is not None:
-            with _collecting(problems, str(folder)):
+            with _collecting(late, str(folder)):
                 artifacts.write(folder, result)
-        return result if result.exit_code or not problems else replace(result, error=problems[-1])
+        return result.without(late)
 
     def _read(self, error: OrchestrixError | None) -> Result:
         if self.project is None or self.run_id is None:
@@ -137,6 +137,7 @@ def _collecting(problems: list[OrchestrixError], what: str) -> Iterator[None]:
     except OSError as error:
         problems.append(
             EnvironmentProblem(
-                f"{what} could not be written: {error.strerror}", hint="the run itself ended; see `orchestrix status`"
+                f"{what} could not be written: {error.strerror or error}",
+                hint="the run itself ended; see `orchestrix status`",
             )
         )

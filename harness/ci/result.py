@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -49,11 +49,21 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """`state` is None when the run could not start; `error` is what ended the job other than a failed step."""
+    """`state` is None when the run could not start; `error` is what ended the job other than a failed step.
+
+    `unpublished` is what else could not be written down.
+    """
 
     state: RunState | None
     error: OrchestrixError | None
     cases: tuple[Case, ...] = ()
+    unpublished: tuple[OrchestrixError, ...] = ()
+
+    def without(self, problems: Sequence[OrchestrixError]) -> Result:
+        """The result when these things could not be published: never a success, and never hiding a worse cause."""
+        if not problems or self.exit_code:
+            return replace(self, unpublished=(*self.unpublished, *problems))
+        return replace(self, error=problems[0], unpublished=tuple(problems[1:]))
 
     @property
     def exit_code(self) -> int:

@@ -9,7 +9,7 @@ import sys
 import typer
 
 from harness.cli import output
-from harness.errors import Exit, OrchestrixError, UsageError
+from harness.errors import EnvironmentProblem, Exit, OrchestrixError, UsageError
 
 COMMANDS = (
     "init",
@@ -98,6 +98,10 @@ def run(argv: list[str]) -> int:
         # The reader went away (`orchestrix events | head`): that is its right, not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.OK
+    except OSError as error:
+        problem = EnvironmentProblem(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
+        output.failure(problem, as_json=as_json)
+        return problem.exit_code
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise

@@ -25,8 +25,8 @@ class RunFailed(OrchestrixError):
 
 def notices(project: Project) -> None:
     """What a person should know before agents start."""
-    if project.processes.name == "none":
-        output.say("warning: no sandbox: agents can write wherever you can (--sandbox none)")
+    if not project.processes.protects_parent:
+        output.say(f"warning: no sandbox: agents can write wherever you can ({project.processes.why})")
 
 
 @contextmanager

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import Any
 
 from harness.errors import OrchestrixError
+from harness.model.visible import visible
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def emit(data: dict[str, Any]) -> None:
     """The success envelope on stdout."""
-    sys.stdout.write(json.dumps({"schema": 1, "ok": True, "data": data}, ensure_ascii=False) + "\n")
+    sys.stdout.write(as_json_text({"schema": 1, "ok": True, "data": data}) + "\n")
 
 
 def failure(error: OrchestrixError, *, as_json: bool, data: dict[str, Any] | None = None) -> None:
@@ -20,29 +24,24 @@ def failure(error: OrchestrixError, *, as_json: bool, data: dict[str, Any] | Non
         body: dict[str, Any] = {"schema": 1, "ok": False, "error": error.as_dict()}
         if data is not None:
             body["data"] = data
-        sys.stdout.write(json.dumps(body, ensure_ascii=False) + "\n")
+        sys.stdout.write(as_json_text(body) + "\n")
         sys.stdout.flush()
         return
     hint = f" ({error.hint})" if error.hint else ""
-    sys.stderr.write(clean(f"orchestrix: {error.message}{hint}") + "\n")
+    sys.stderr.write(visible(f"orchestrix: {error.message}{hint}") + "\n")
 
 
 def line(text: str = "") -> None:
     """One line of data on stdout."""
-    sys.stdout.write(clean(text) + "\n")
+    sys.stdout.write(visible(text) + "\n")
 
 
 def say(text: str) -> None:
     """One line of progress on stderr."""
-    sys.stderr.write(clean(text) + "\n")
+    sys.stderr.write(visible(text) + "\n")
 
 
-def clean(text: str) -> str:
-    """Text with everything that could move a terminal's cursor shown instead of obeyed."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() or char in "\n\t" else _shown(char) for char in text)
-
-
-def _shown(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")
+def as_json_text(value: Any, *, indent: int | None = None) -> str:
+    """JSON for a terminal, too: letters as they are, everything that does not print as an escape of JSON's own."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return _NOT_ASCII.sub(lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from typing import Any
 from harness.cli import output
 from harness.model.events import Fact
 from harness.model.state import RunState
+from harness.model.visible import visible
 
 Watch = Callable[[Fact, RunState], None]
 
@@ -48,7 +48,7 @@ def jsonl(fact: Fact, state: RunState) -> None:
         "summary": fact.summary,
         "payload": fact.payload(),
     }
-    sys.stdout.write(json.dumps(body, ensure_ascii=False) + "\n")
+    sys.stdout.write(output.as_json_text(body) + "\n")
     sys.stdout.flush()
 
 
@@ -83,7 +83,7 @@ def _table(state: RunState) -> Any:
         style = _STYLES.get(shown or "", "red" if step.final_status == "failed" else "")
         table.add_row(
             step.task_id,
-            Text(output.clean(step.title)[:60]),
+            Text(visible(step.title)[:60]),
             Text(step.state.value),
             Text(step.close_reason or "", style=style),
         )

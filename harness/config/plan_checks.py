@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.model import globs
-from harness.model.contract import with_defaults
 from harness.model.needs import Problem
 from harness.model.plan import Plan, Step
 
@@ -17,11 +16,11 @@ def check(plan: Plan) -> list[Problem]:
     return [
         problem
         for idx, step in enumerate(plan.steps)
-        for problem in (*_way(idx, step, with_defaults(plan, step)), *_patterns(idx, step))
+        for problem in (*_way(idx, step, step.agent or plan.defaults.agent), *_patterns(idx, step))
     ]
 
 
-def _way(idx: int, step: Step, filled: Step) -> Iterator[Problem]:
+def _way(idx: int, step: Step, agent: str | None) -> Iterator[Problem]:
     """A step says how it is done exactly once; `defaults.agent` gives way to what the step itself lists."""
     given = [name for name in ("command", "actions") if getattr(step, name) is not None]
     if len(given) > 1:
@@ -30,9 +29,9 @@ def _way(idx: int, step: Step, filled: Step) -> Iterator[Problem]:
         yield Problem(
             ("steps", idx, "agent"), f"a step with `{given[0]}` has no other agent", f"remove `agent: {step.agent}`"
         )
-    elif not given and filled.agent in {"command", "actions"}:
-        yield Problem(("steps", idx), f"the agent {filled.agent} needs `{filled.agent}` in the step", _WAYS)
-    elif not given and filled.agent is None:
+    elif not given and agent in {"command", "actions"}:
+        yield Problem(("steps", idx), f"the agent {agent} needs `{agent}` in the step", _WAYS)
+    elif not given and agent is None:
         yield Problem(("steps", idx), "nothing says how this step is done", _WAYS)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from harness.config import complaints, json_tokens, plan_checks, reading, tree, yaml_tokens
+from harness.config import json_tokens, plan_checks, reading, tree, yaml_tokens
 from harness.config.tree import Fault, Place, Tree
 from harness.errors import PlanInvalid
 from harness.model import limits, needs
@@ -56,6 +56,8 @@ class _Source:
         try:
             plan = Plan.model_validate(parsed.data)
         except ValidationError as error:
+            from harness.config import complaints  # noqa: PLC0415 - a good plan does not pay for it
+
             found = error.errors(include_url=False)
             problems = complaints.explain(found[:_EXPLAINED], parsed.data)
             self._refuse_all(parsed, [*_version(parsed.data), *problems], unexplained=len(found[_EXPLAINED:]))

@@ -5,13 +5,12 @@ The project file is repository content: whoever writes the repository chooses it
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from harness.config import reading
 from harness.config.setting_kinds import KINDS, argument_list
@@ -28,8 +27,8 @@ class Settings:
     """All settings, checked; `sources` says for each key of the files where its value was set."""
 
     jobs: int
-    sandbox: str
-    reports: str
+    sandbox: Literal["auto", "bwrap", "none"]
+    reports: Literal["local", "commit"]
     keep: bool
     strict_parent: bool
     state_home: Path
@@ -163,6 +162,8 @@ def _checked(place: str, key: str, value: Any) -> Any:
 def _instead(key: str) -> str:
     if key.startswith("agents"):
         return 'an agent is [agents.<name>], in lower case, with command = ["program", "argument"]'
+    import difflib  # noqa: PLC0415 - good settings do not pay for it
+
     close = difflib.get_close_matches(key, KINDS, n=1)
     return f"did you mean {close[0]}?" if close else f"settings: {', '.join(KINDS)}, agents.<name>.command"
 

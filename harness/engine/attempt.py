@@ -188,7 +188,7 @@ def _finish(this: _Try, failure: Failure | None, duration_ms: int) -> None:
         log=f"logs/{log.name}" if log.exists() else None,
         retry_in_ms=None if failure is None else failure.retry_after_ms,
         usage=dict(this.outcome.usage),
-        account=this.account.text or this.account.problem or "",
+        account="\n\n".join(part for part in (this.account.problem, this.account.text) if part),
         criteria=[
             {name: str(item.get(name, ""))[:500] for name in ("criterion", "met", "evidence")}
             for item in this.account.criteria[:100]

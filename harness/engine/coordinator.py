@@ -34,6 +34,7 @@ class Coordinator:
                 group.create_task(self._integrate(order), name="integration")
         except BaseExceptionGroup as group_error:
             raise _first(group_error) from group_error
+        await integrate.restored_head(self._ctx)
         return self._finish()
 
     async def _step(self, task: TaskId) -> None:

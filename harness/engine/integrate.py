@@ -18,7 +18,7 @@ async def integrate(ctx: Context, task: TaskId, needs: tuple[int, ...]) -> None:
         failure = Failure(Reason.DEPENDENCY_FAILED, f"step {task} stands on step {broken[0]}, which was not integrated")
         await refuse(ctx, task, failure)
         return
-    head = await _head(ctx)
+    head = await restored_head(ctx)
     merged = await combine.onto(ctx, head, task)
     if isinstance(merged, Failure):
         await refuse(ctx, task, merged)
@@ -42,7 +42,7 @@ async def _gate(ctx: Context, task: TaskId, merged: CommitId, tree: TreeId) -> F
     return tripwire.verdict(ctx, task) or failure
 
 
-async def _head(ctx: Context) -> CommitId:
+async def restored_head(ctx: Context) -> CommitId:
     """Where the log says the integration ref is; if something else moved it, that is kept and the ref is put back."""
     found = await ctx.offload(ctx.parts.vcs.read_ref, ctx.integration_ref)
     expected = CommitId(ctx.journal.state.head)

@@ -13,7 +13,7 @@ from harness.engine.journal import Journal, Watch
 from harness.engine.offload import Offload
 from harness.engine.options import Options
 from harness.engine.parts import Parts
-from harness.errors import OrchestrixError
+from harness.errors import EnvironmentProblem, OrchestrixError
 from harness.model import events as ev
 from harness.model import limits
 from harness.model.plan import Plan
@@ -47,6 +47,12 @@ async def carry_on(parts: Parts, lease: Lease, holder: dict[str, object], watch:
             offload=offload,
         )
         return await _coordinate(ctx, holder)
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"run {lease.run_id} stopped: {error.strerror or error}"
+            + (f": {error.filename}" if error.filename else ""),
+            hint=f"nothing is lost; when the cause is gone, orchestrix resume {lease.run_id}",
+        ) from error
     finally:
         offload.close()
         with contextlib.suppress(OrchestrixError):

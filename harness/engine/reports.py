@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -22,11 +23,17 @@ def park(ctx: Context, task: TaskId) -> str:
     text = model.markdown(_build(ctx, task))
     relative = ctx.contract(task).report_path
     for workspace in map(Path, ctx.step(task).workspaces):
-        folder = workspace / Path(relative).parent
-        if workspace.is_dir() and not folder.is_symlink():
-            replace(workspace / relative, text.encode())
+        if workspace.is_dir():
+            _offer(workspace / relative, text.encode())
     replace(archive(ctx, task), text.encode())
     return relative
+
+
+def _offer(path: Path, content: bytes) -> None:
+    """The copy beside the work is a courtesy: an agent may have left anything in its place, and the archive has it."""
+    with contextlib.suppress(OSError):
+        if not path.parent.is_symlink():
+            replace(path, content)
 
 
 def archive(ctx: Context, task: TaskId) -> Path:
@@ -44,11 +51,14 @@ def finish(ctx: Context, task: TaskId) -> None:
 
 
 def place(ctx: Context, task: TaskId) -> None:
-    """The latest run's report in the user's checkout, only where git ignores it and nothing is a link."""
+    """The latest run's report in the user's checkout, only where git ignores it and nothing is a link.
+
+    Reports that are committed arrive by landing; a copy in their place would be in its way.
+    """
     folder = ctx.parts.checkout / ".orchestrix"
-    if folder.is_symlink() or not (folder / ".gitignore").is_file():
+    if ctx.options.reports == "commit" or folder.is_symlink() or not (folder / ".gitignore").is_file():
         return
-    replace(folder / f"step-{task}-result.md", archive(ctx, task).read_bytes())
+    _offer(folder / f"step-{task}-result.md", archive(ctx, task).read_bytes())
 
 
 def replace(path: Path, content: bytes) -> None:

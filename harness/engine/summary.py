@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness.engine import reports
 from harness.engine.context import Context
 from harness.model.state import StepState
+from harness.model.visible import visible
 
 
 def write(ctx: Context, exit_code: int) -> None:
@@ -30,7 +31,7 @@ def text(ctx: Context, exit_code: int) -> str:
         "| step | title | outcome | reason | commit or kept work |",
         "|---|---|---|---|---|",
     ]
-    return "\n".join([*head, *(_row(step) for step in steps), ""])
+    return visible("\n".join([*head, *(_row(step) for step in steps), ""]))
 
 
 def _row(step: StepState) -> str:

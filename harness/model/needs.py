@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -82,5 +81,7 @@ def _unknown(need: int | str, idx: int, ids: dict[str, int]) -> str:
         return f"steps count from 0; this one may need 0 to {idx - 1}" if idx else "the first step can need nothing"
     if need.isdigit():
         return f"an index is written without quotes: {need}"
+    import difflib  # noqa: PLC0415 - a good plan does not pay for it
+
     close = difflib.get_close_matches(need, ids, n=1)
     return f"did you mean {close[0]!r}?" if close else f"known ids: {', '.join(sorted(ids)[:10]) or 'none'}"

@@ -11,6 +11,7 @@ from harness.model import duration
 from harness.model import events as ev
 from harness.model.state import StepState
 from harness.model.verdict import Reason
+from harness.model.visible import visible
 
 _MARKS = {"added": "A", "modified": "M", "deleted": "D"}
 _SHOWN_PATHS = 500
@@ -192,7 +193,7 @@ def markdown(report: Report) -> str:
     if report.notes:
         parts.append("## Notes\n\n" + "\n".join(f"- {_inline(note)}" for note in report.notes))
     parts.append("## What is left\n\n" + ("\n".join(f"- {_inline(row)}" for row in report.left) or "Nothing."))
-    return "\n\n".join(parts) + "\n"
+    return visible("\n\n".join(parts)) + "\n"
 
 
 def _changes(report: Report) -> str:

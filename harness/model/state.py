@@ -101,9 +101,11 @@ def evolve(state: RunState, envelope: ev.Envelope) -> RunState:
     fact = envelope.fact()
     if not state.last_seq and not isinstance(fact, ev.RunCreated):
         raise IllegalTransition(f"run {state.run_id} does not exist: {envelope.type} cannot be its first event")
-    handler = _HANDLERS.get(type(fact)) if fact is not None else None
+    handler = _HANDLERS.get(type(fact))
     if handler is not None:
         state = handler(state, fact, envelope.ts)
+    elif isinstance(fact, ev.StepFact):
+        _live(state, fact)
     return replace(state, last_seq=envelope.seq, last_hash=envelope.hash)
 
 
@@ -179,12 +181,18 @@ def _created(state: RunState, fact: ev.SubagentCreated, _ts: str) -> RunState:
 
 def _step_handler(change: Callable[[StepState, Any, str], StepState]) -> Callable[[RunState, Any, str], RunState]:
     def handle(state: RunState, fact: ev.StepFact, ts: str) -> RunState:
-        step = state.steps.get(fact.task)
-        if step is None or step.sub_agent_id != fact.sub_agent_id:
-            raise IllegalTransition(f"no live sub-agent {fact.sub_agent_id}", hint="it was closed and replaced")
+        step = _live(state, fact)
         return replace(state, steps=MappingProxyType(state.steps | {fact.task: change(step, fact, ts)}))
 
     return handle
+
+
+def _live(state: RunState, fact: ev.StepFact) -> StepState:
+    """The sub-agent that a fact is about; one that was closed and replaced can have no more facts."""
+    step = state.steps.get(fact.task)
+    if step is None or step.sub_agent_id != fact.sub_agent_id:
+        raise IllegalTransition(f"no live sub-agent {fact.sub_agent_id}", hint="it was closed and replaced")
+    return step
 
 
 def _to(step: StepState, new: State) -> State:

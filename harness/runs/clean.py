@@ -55,7 +55,7 @@ def _remove_workspace(project: Project, run: RunId, name: str) -> None:
         saved = set(vcs.refs_under(f"refs/orchestrix/keep/{run}/").values())
         known = {vcs.tree_of(commit) for commit in saved} | _merged_trees(project, run)
         if taken.changes and taken.tree not in known:
-            ref = keep_ref(run, TaskId(name.split("-")[0]), f"clean-{taken.commit[:12]}")
+            ref = keep_ref(run, TaskId(name.split("-", 1)[0]), f"clean-{taken.commit[:12]}")
             vcs.move_ref(ref, taken.commit, vcs.read_ref(ref))
     vcs.remove_workspace(run, name)
 

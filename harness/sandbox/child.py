@@ -39,23 +39,27 @@ class Child:
         self._problem: EnvironmentProblem | None = None
         self._gone = self.exited
         self._anchor: int | None = None
-        with contextlib.ExitStack() as stack:
+        with contextlib.ExitStack() as stack, contextlib.ExitStack() as on_error:
             self.control, theirs = socket.socketpair()
+            on_error.callback(self.control.close)
             stack.callback(theirs.close)
-            given = stack.enter_context(memory_file(stdin))
             self._output, sink = os.pipe()
+            on_error.callback(os.close, self._output)
             stack.callback(os.close, sink)
             _widen(self._output)
-            on_error = stack.enter_context(contextlib.ExitStack())
-            on_error.callback(self.control.close)
-            on_error.callback(os.close, self._output)
+            given = stack.enter_context(memory_file(stdin))
             self.process = _popen(argv, theirs.fileno(), given, sink, handle)
+            on_error.callback(self._give_up)
             self._exit_handle = os.pidfd_open(self.process.pid)
             on_error.pop_all()
         self.control.setblocking(False)
         os.set_blocking(self._output, False)
         self._loop.add_reader(self._exit_handle, self._on_exit)
         self._loop.add_reader(self._output, self._on_output)
+
+    def _give_up(self) -> None:
+        self.process.kill()
+        self.process.wait()
 
     @property
     def pid(self) -> int:
@@ -96,7 +100,9 @@ class Child:
 
     async def ready(self) -> bool:
         """Waits until the program could start; False when its surroundings could not be made."""
-        return bool(await self._loop.sock_recv(self.control, len(READY)))
+        with contextlib.suppress(ConnectionError):
+            return bool(await self._loop.sock_recv(self.control, len(READY)))
+        return False
 
     def release(self) -> None:
         """Lets the program start; until here nothing of it has run."""
@@ -114,10 +120,7 @@ class Child:
 
     def anchor(self, pid: int) -> None:
         """Names the process whose end is the end of everything below; without one it is the child itself."""
-        try:
-            self._anchor = os.pidfd_open(pid)
-        except ProcessLookupError:
-            return
+        self._anchor = os.pidfd_open(pid)
         self._gone = self._loop.create_future()
         self._loop.add_reader(self._anchor, self._on_anchor_end)
 

@@ -23,6 +23,7 @@ class Transcript:
         self._start = os.lseek(self._handle, 0, os.SEEK_END)
         self._head = head
         self._tail = max(tail, 1)
+        self._closed = False
         self.written = 0
 
     def _open(self) -> int:
@@ -77,12 +78,14 @@ class Transcript:
             raise self._problem(error) from error
         finally:
             os.close(self._handle)
+            self._closed = True
         return plain_text(raw)[-limits.OUTPUT_EXCERPT_CHARS :]
 
     def abandon(self) -> None:
         """Lets go of the file as it is, after something worse happened."""
-        with contextlib.suppress(OSError, EnvironmentProblem):
-            self.close()
+        if not self._closed:
+            with contextlib.suppress(OSError, EnvironmentProblem):
+                self.close()
 
     def _straighten(self) -> None:
         ring = self._start + self._head

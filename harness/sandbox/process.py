@@ -19,6 +19,8 @@ from harness.sandbox import identity, tree
 from harness.sandbox.child import Child
 from harness.sandbox.output import Transcript
 
+_COUNT_SECONDS = 0.5
+
 
 class Door(ABC):
     """What every confinement shares; a confinement says how a tree is started and how it is killed for certain."""
@@ -70,7 +72,8 @@ class Door(ABC):
         tail = transcript.close()
         if ending is None:
             raise _setup_failed(self.name, tail)
-        return self._result(ending, child.exit_code, began, transcript=transcript, tail=tail)
+        message = f"it had more than {spec.limits.processes} processes" if ending is Ending.LIMIT else ""
+        return self._result(ending, child.exit_code, began, transcript=transcript, tail=tail, message=message)
 
     def _spawn(self, spec: ProcessSpec, transcript: Transcript) -> Child | str:
         """The child, or why this argument list can never start."""
@@ -79,19 +82,21 @@ class Door(ABC):
         except OSError as error:
             if error.errno == errno.E2BIG:
                 return f"{spec.argv[0]:.80}: the argument list is too long for the system"
-            raise EnvironmentProblem(
-                f"no process can be started: {error.strerror}",
-                hint="free memory, processes or descriptors, then resume",
-            ) from error
+            raise _exhausted(error) from error
 
     async def _live(
         self, child: Child, spec: ProcessSpec, on_start: Callable[[ProcessIdentity], None]
     ) -> Ending | None:
         """How it ended, or has to end; None when it never began."""
-        if not await child.ready():
-            return None
-        self._is_ready(child)
-        who = identity.probe(child.pid)
+        try:
+            if not await asyncio.wait_for(child.ready(), spec.timeout_ms / 1000):
+                return None
+            self._is_ready(child)
+            who = identity.probe(child.pid)
+        except TimeoutError:
+            return Ending.TIMEOUT
+        except OSError as error:
+            raise _exhausted(error) from error
         if who is None:
             return None
         on_start(who)
@@ -100,9 +105,7 @@ class Door(ABC):
 
     async def _end(self, child: Child) -> None:
         try:
-            running = [] if child.exited.done() else tree.descendants(child.pid)
-            if running:
-                tree.terminate(running)
+            if not child.exited.done() and _asked_to_end(child):
                 await child.exits_within(limits.KILL_GRACE_MS / 1000)
             await self._kill(child)
         finally:
@@ -138,7 +141,7 @@ async def _watch(child: Child, spec: ProcessSpec) -> Ending:
         quiet_until = deadline if spec.inactivity_ms is None else child.last_output + spec.inactivity_ms / 1000
         await asyncio.wait(
             {child.exited, child.broken},
-            timeout=max(0.0, min(deadline, quiet_until) - clock()),
+            timeout=max(0.0, min(deadline, quiet_until, clock() + _COUNT_SECONDS) - clock()),
             return_when=asyncio.FIRST_COMPLETED,
         )
         if child.exited.done() or child.broken.done():
@@ -147,6 +150,26 @@ async def _watch(child: Child, spec: ProcessSpec) -> Ending:
             return Ending.TIMEOUT
         if spec.inactivity_ms is not None and clock() >= child.last_output + spec.inactivity_ms / 1000:
             return Ending.INACTIVITY
+        if _has_more_processes(child, spec.limits.processes):
+            return Ending.LIMIT
+
+
+def _has_more_processes(child: Child, most: int) -> bool:
+    """RLIMIT_NPROC does not bind root, so trees are counted; only a crowded machine makes a close look worth it."""
+    try:
+        return bool(most) and tree.count() > most and len(tree.descendants(child.pid)) > most
+    except OSError:  # out of descriptors: counting can wait, the other limits still hold
+        return False
+
+
+def _asked_to_end(child: Child) -> bool:
+    """Whether anybody was there to ask; without a free descriptor nobody can be found, only killed."""
+    try:
+        running = tree.descendants(child.pid)
+    except OSError:
+        return False
+    tree.terminate(running)
+    return bool(running)
 
 
 async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
@@ -178,6 +201,12 @@ def _cannot_start(spec: ProcessSpec) -> str:
     else:
         found = shutil.which(program, path=spec.env.get("PATH", os.defpath)) is not None
     return "" if found else f"program {program!r:.80} was not found or is not executable"
+
+
+def _exhausted(error: OSError) -> EnvironmentProblem:
+    return EnvironmentProblem(
+        f"no process can be started: {error.strerror}", hint="free memory, processes or descriptors, then resume"
+    )
 
 
 def _setup_failed(name: str, tail: str) -> EnvironmentProblem:

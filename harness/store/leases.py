@@ -31,15 +31,13 @@ def timestamp(moment: datetime) -> str:
 
 
 def alive(held: Held, now: datetime) -> bool:
-    """A local holder lives as long as its process; any other one for a while after its last heartbeat.
+    """A holder lives while its heartbeat is fresh and nothing shows that its process is gone.
 
+    A process that is there but silent (stopped, or stuck) can be replaced: the epoch keeps it from acting again.
     A heartbeat far in the future counts as old: clocks jump, and such a lease would never run out.
     """
-    if held.released:
+    if held.released or identity.is_alive(held.holder) is False:
         return False
-    running = identity.is_alive(held.holder)
-    if running is not None:
-        return running
     try:
         age = now.astimezone(UTC) - datetime.fromisoformat(held.heartbeat_at)
     except (TypeError, ValueError):

@@ -132,7 +132,8 @@ def apply(state: State, internal: Internal, verdict: Verdict) -> State:
         internal["decision"] = call_route(verdict.target)
     else:
         internal["decision"] = verdict.target if verdict.kind == "NODE" else DONE
-    return closed({**state, INTERNAL: internal})
+    new = {**state, INTERNAL: internal}
+    return new if verdict.termination is None else closed(new)
 
 
 def recorded(internal: Internal, verdict: Verdict) -> Internal:

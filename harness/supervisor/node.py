@@ -40,10 +40,11 @@ class ModularNode(ABC):
         if isawaitable(outputs):
             outputs = await outputs
         updates = _updates_of(outputs)
-        undeclared = updates.keys() - contract.writes
+        undeclared = [name for name in updates if name not in contract.writes]
         if undeclared:
             _log.warning("node %r wrote undeclared slices %s; they are dropped", contract.name, sorted(undeclared))
-        return {name: value for name, value in updates.items() if name not in undeclared}
+            return {name: value for name, value in updates.items() if name not in undeclared}
+        return updates
 
 
 def _updates_of(outputs: Any) -> dict[str, Any]:

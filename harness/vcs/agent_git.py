@@ -11,9 +11,19 @@ from harness.errors import UsageError
 from harness.model.changes import Workspace
 from harness.model.ids import CommitId, RefName
 from harness.vcs.refs import Refs
+from harness.vcs.survey import start_of
 
-_HEAD_BYTES = 4096
 _OID = re.compile(r"[0-9a-f]{40}")
+
+
+def disarm(workspace: Workspace, common_dir: Path) -> None:
+    """Unlinks pipes and links where the agent could write refs: git and libgit2 would wait on them or follow them."""
+    if workspace.branch is None:
+        return
+    for path in (common_dir / workspace.branch).parent.rglob("*"):
+        mode = path.lstat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            path.unlink()
 
 
 def tips(workspace: Workspace, refs: Refs) -> tuple[CommitId, ...]:
@@ -32,7 +42,7 @@ def replaced_link(workspace: Workspace) -> str | None:
     entry = workspace.path / ".git"
     try:
         is_file = stat.S_ISREG(entry.lstat().st_mode)
-        content = _start_of(entry) if is_file else b""
+        content = start_of(entry) if is_file else b""
     except FileNotFoundError:
         return "the agent removed the workspace's .git file"
     except OSError as error:
@@ -44,7 +54,7 @@ def replaced_link(workspace: Workspace) -> str | None:
 
 def _head(path: Path, refs: Refs) -> CommitId | None:
     try:
-        content = _start_of(path).decode("utf-8", "replace").strip()
+        content = start_of(path).decode("utf-8", "replace").strip()
     except OSError:
         return None
     if _OID.fullmatch(content):
@@ -53,12 +63,3 @@ def _head(path: Path, refs: Refs) -> CommitId | None:
         return refs.read(RefName(content.removeprefix("ref:").strip()))
     except UsageError:
         return None
-
-
-def _start_of(path: Path) -> bytes:
-    """The first bytes of a file that may be anything by now: no link is followed and no pipe waited for."""
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        return os.read(handle, _HEAD_BYTES)
-    finally:
-        os.close(handle)

@@ -28,14 +28,14 @@ def fast_forward(layout: Layout, refs: Refs, branch: RefName, new: CommitId) -> 
             hint=f"merge it yourself (`git merge {new[:12]}`) or run the plan again from {branch.short}",
             branch=branch,
         )
-    checkouts = _checkouts(layout, branch)
+    checkouts = _checkouts(layout, refs, branch)
     if len(checkouts) > 1:
         places = ", ".join(str(path) for path in checkouts)
         raise LandingRefused(
             f"{branch.short} is checked out in {len(checkouts)} places: {places}", hint="keep one of them"
         )
     if checkouts and old is not None:
-        _advance(checkouts[0], branch, new)
+        _advance(*next(iter(checkouts.items())), branch, new)
         return old
     try:
         refs.move(branch, new, old)
@@ -49,21 +49,21 @@ def _contains(layout: Layout, new: CommitId, old: CommitId) -> bool:
     return answer.code == 0
 
 
-def _checkouts(layout: Layout, branch: RefName) -> list[Path]:
-    """Directories that have the branch checked out and exist."""
+def _checkouts(layout: Layout, refs: Refs, branch: RefName) -> dict[Path, Path]:
+    """Directories that have the branch checked out and exist, with their git dirs."""
+    found = {layout.root: layout.git_dir} if refs.head_branch() == branch else {}
     listed = Git(layout.common_dir).porcelain("worktree", "list", "--porcelain", "-z")
-    found = []
     for block in listed.out.split(b"\0\0"):
         lines = block.split(b"\0")
         path = Path(os.fsdecode(lines[0].removeprefix(b"worktree ")))
-        if b"branch " + branch.encode() in lines and path.is_dir():
-            found.append(path)
+        # For a submodule git lists the git dir itself where the main checkout should be.
+        if b"branch " + branch.encode() in lines and path != layout.root and os.path.lexists(path / ".git"):
+            found[path] = _git_dir(path)
     return found
 
 
-def _advance(checkout: Path, branch: RefName, new: CommitId) -> None:
+def _advance(checkout: Path, git_dir: Path, branch: RefName, new: CommitId) -> None:
     """Git moves files, index and branch together or refuses; its own check is the one that users know."""
-    git_dir = _git_dir(checkout)
     door = Git(git_dir, checkout, user_config=True)
     answer = door.porcelain(
         "merge", "--ff-only", "--no-autostash", "--no-overwrite-ignore", "--no-edit", "--no-stat", new, ok=range(256)

@@ -21,7 +21,7 @@ def fill(layout: Layout, private: PrivateDir, tree: Path, copy: Sequence[str], l
     `copy` holds patterns in gitignore syntax that match untracked or ignored files; `link` holds plain paths.
     Raises ConfigInvalid for a link that leaves the checkout.
     """
-    for path in _matching(private.git(layout.root, layout.index), layout.root, copy):
+    for path in _matching(private.over_checkout(layout), layout.root, copy):
         _copy(layout.root, tree, path)
     for name in link:
         _link(layout.root, tree, _inside(name))

@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,13 @@ class PrivateDir:
 
     def git(self, work_tree: Path, index: Path | None = None) -> Git:
         return Git(self.path, work_tree, index, objects=self.shared_objects, alternate=self.own_objects)
+
+    def over_checkout(self, layout: Layout) -> Git:
+        """Git over the user's own files and index, to look at them; a split index has its other half beside it."""
+        for half in layout.git_dir.glob("sharedindex.*"):
+            with suppress(FileExistsError):
+                (self.path / half.name).symlink_to(half)
+        return self.git(layout.root, layout.index)
 
 
 def ensure(path: Path, layout: Layout, effective: Effective) -> PrivateDir:

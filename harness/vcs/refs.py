@@ -12,6 +12,8 @@ from harness.model.ids import CommitId, RefName
 from harness.vcs.git import Git
 from harness.vcs.repo import Layout
 
+# A partial clone differs only in objects that may be absent, and an absent one is named when it is needed.
+pygit2.settings.set_extensions(["partialclone"])
 _ABSENT = "0" * 40
 _SYMBOLIC_DEPTH = 5
 

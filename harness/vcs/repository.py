@@ -203,6 +203,7 @@ class Repository:
         with self._lock:
             self._private.pop(run, None)
             self._tripwires.pop(run, None)
+            self._run = None if self._run == run else self._run
         removal.discard(self.state_dir / run, self.state_dir / "_trash")
 
     # The parent
@@ -247,6 +248,7 @@ class Repository:
 
     def _agent_commits(self, run: RunId, workspace: Workspace) -> tuple[tuple[CommitId, ...], list[str]]:
         """Tips of the agent that are in the object store, and what people should know; refs to nothing are undone."""
+        agent_git.disarm(workspace, self.common_dir)
         tips = agent_git.tips(workspace, self._refs)
         stranger = rights.own_objects(workspace)
         told = [agent_git.replaced_link(workspace)]

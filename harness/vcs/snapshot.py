@@ -15,6 +15,7 @@ from pathlib import Path
 from harness.model.ids import TreeId
 from harness.vcs import survey
 from harness.vcs.git import Answer, Git, text
+from harness.vcs.survey import Survey
 
 BOOKKEEPING = (":(exclude,top,literal).orchestrix/local", ":(exclude,top,glob).orchestrix/step-*-result.md")
 _WARNINGS = 20
@@ -52,25 +53,32 @@ class _Snapshot:
         self._warnings: list[str] = []
 
     def take(self) -> Taken:
-        seen = survey.tree(self._root)
-        if seen.unreadable:
-            survey.open_doors(self._root)
-            seen = survey.tree(self._root)
-        for path in seen.unreadable:
-            self._warn(f"{_shown(path):.200} cannot be read: what is below it is not in the snapshot")
-        self._note_special(seen.special)
+        seen = self._look()
         nested = [path for path in seen.nested if path not in self._gitlinks]
-        answer = self._add([*nested, *self._gitlinks], seen.special)
+        apart = [*nested, *self._gitlinks]
+        answer = self._add(apart, seen.special)
         if any(sign in answer.err for sign in _CLOSED):
             survey.open_doors(self._root)
-            answer = self._add([*nested, *self._gitlinks], seen.special)
+            answer = self._add(apart, seen.special)
         self._note_refused(answer)
-        plain = [*self._not_ignored(nested), *self._settle_gitlinks(seen.nested)]
-        self._add_plain(plain)
+        plain = [*self._not_ignored(nested), *self._settle_gitlinks(seen)]
+        self._add_plain(plain, seen.inside)
         for path in plain:
             self._warn(f"{_shown(path)} is a repository of its own: its files are in the snapshot, its history is not")
         tree = TreeId(self._git.run("write-tree").out.decode().strip())
         return Taken(tree, [_shown(path) for path in plain], self._warnings)
+
+    def _look(self) -> Survey:
+        seen = survey.tree(self._root, self._gitlinks)
+        if seen.unreadable:
+            survey.open_doors(self._root)
+            seen = survey.tree(self._root, self._gitlinks)
+        survey.remove_traps(self._root, seen)
+        for path in seen.unreadable:
+            self._warn(f"{_shown(path):.200} cannot be read: what is below it is not in the snapshot")
+        for path in seen.special:
+            self._warn(f"{_shown(path)} is no regular file, directory or link: it is not in the snapshot")
+        return seen
 
     def _add(self, left_out: Sequence[str], special: Sequence[str]) -> Answer:
         """Stages everything else on a fresh copy of the pristine index, whose times vouch for unchanged files."""
@@ -99,54 +107,37 @@ class _Snapshot:
         answer = self._git.run("check-ignore", "-z", "--stdin", stdin=_joined(paths), ok=(0, 1))
         return {os.fsdecode(item) for item in answer.items()}
 
-    def _settle_gitlinks(self, nested: Sequence[str]) -> list[str]:
+    def _settle_gitlinks(self, seen: Survey) -> list[str]:
         """Brings the start point's submodules up to date; returns those that now are plain directories of files."""
         plain = []
         for path in self._gitlinks:
             place = self._root / path
-            if path in nested:
-                self._follow_submodule(path)
+            head = survey.head_commit(place / ".git") if path in seen.repositories else None
+            if head is not None:
+                self._git.run("update-index", "--cacheinfo", f"160000,{head},{path}")
+                self._warn(f"submodule {_shown(path)} is recorded at {head[:12]}; what is in it is not in the snapshot")
             elif place.is_symlink() or not place.is_dir():
                 self._update([path], "--force-remove")
                 if os.path.lexists(place):
                     self._update([path], "--add", "--replace")
-            elif any(place.iterdir()):
+            elif any(file.startswith(f"{path}/") for file in seen.inside):
                 self._update([path], "--force-remove")
                 plain.append(path)
         return plain
 
-    def _follow_submodule(self, path: str) -> None:
-        """A submodule that the agent checked out: its commit is read, nothing in it is run."""
-        import pygit2  # noqa: PLC0415 - only where there are submodules
-
-        try:
-            head = pygit2.Repository(str(self._root / path)).head.target
-        except (pygit2.GitError, KeyError, ValueError) as error:
-            self._warn(f"submodule {_shown(path)} is left as it was: {error}")
-            return
-        self._git.run("update-index", "--cacheinfo", f"160000,{head},{path}")
-
-    def _add_plain(self, directories: Sequence[str]) -> None:
+    def _add_plain(self, directories: Sequence[str], inside: Sequence[str]) -> None:
         if not directories:
             return
         listed = self._git.run("ls-files", "-z", "--", *(f":(top,literal){path}" for path in directories)).items()
         tracked = {os.fsdecode(item) for item in listed}
-        walked: set[str] = set()
-        for path in directories:
-            inside = survey.tree(self._root, under=path, keep_files=True)
-            self._note_special(inside.special)
-            walked.update(inside.files)
-        wanted = tracked | (walked - self._ignored(sorted(walked)) if walked else set())
+        below = tuple(f"{path}/" for path in directories)
+        found = [path for path in inside if path.startswith(below)]
+        wanted = tracked | (set(found) - self._ignored(found) if found else set())
         if wanted:
             self._update(sorted(wanted), "--add", "--remove", "--replace")
 
     def _update(self, paths: Sequence[str], *options: str) -> None:
         self._git.run("update-index", *options, "-z", "--stdin", stdin=_joined(paths))
-
-    def _note_special(self, special: Sequence[str]) -> None:
-        survey.remove_traps(self._root, special)
-        for path in special:
-            self._warn(f"{_shown(path)} is no regular file, directory or link: it is not in the snapshot")
 
     def _note_refused(self, answer: Answer) -> None:
         for line in text(answer.err).splitlines() if answer.code else ():

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.errors import UsageError
+from harness.model.ids import RefName
+
+_START_BYTES = 4096
+_OID = re.compile(r"[0-9a-f]{40}")
 _READ_BY_GIT = {".gitignore", ".gitattributes", ".gitmodules"}
 
 
@@ -17,47 +23,89 @@ class Survey:
     """Paths relative to the tree, as the file system spells them."""
 
     nested: list[str] = field(default_factory=list)
+    """Directories with a `.git` of their own that are not inside another such directory."""
+    repositories: list[str] = field(default_factory=list)
+    """All directories with a `.git` of their own."""
+    inside: list[str] = field(default_factory=list)
+    """Regular files and links in nested repositories and submodules, less those in a `.git`."""
     special: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
 
 
-def tree(root: Path, *, under: str = "", keep_files: bool = False) -> Survey:
-    """Walks without following a link; directories that hold a `.git` are listed and, at the top level, not entered.
-
-    With `keep_files` the walk is inside a nested repository: everything but `.git` is listed as plain files.
-    """
+def tree(root: Path, submodules: Collection[str] = ()) -> Survey:
+    """Walks everything without following a link or opening a file; `submodules` count as nested even without `.git`."""
     seen = Survey()
-    waiting = [under]
+    waiting = [("", False)]
     while waiting:
-        directory = waiting.pop()
+        directory, nested = waiting.pop()
         try:
             with os.scandir(root / directory) as entries:
                 listed = list(entries)
         except OSError:
             seen.unreadable.append(directory)
             continue
-        if directory != under and not keep_files and any(entry.name == ".git" for entry in listed):
-            seen.nested.append(directory)
-            continue
+        if directory and any(entry.name == ".git" for entry in listed):
+            seen.repositories.append(directory)
+            if not nested:
+                seen.nested.append(directory)
+            nested = True
+        nested = nested or directory in submodules
         for entry in listed:
             path = f"{directory}/{entry.name}" if directory else entry.name
             if entry.name == ".git":
                 continue
             if entry.is_dir(follow_symlinks=False):
-                waiting.append(path)
+                waiting.append((path, nested))
             elif not entry.is_file(follow_symlinks=False) and not entry.is_symlink():
                 seen.special.append(path)
-            elif keep_files:
-                seen.files.append(path)
+            elif nested:
+                seen.inside.append(path)
     return seen
 
 
-def remove_traps(root: Path, special: Iterable[str]) -> None:
-    """Unlinks pipes and devices in the place of files that git itself reads: opening one would block for ever."""
-    for path in special:
+def remove_traps(root: Path, seen: Survey) -> None:
+    """Takes away pipes and devices in the place of files that git itself reads: opening one would block for ever."""
+    for path in seen.special:
         if os.path.basename(path) in _READ_BY_GIT:  # noqa: PTH119 - a string, not a path on this disk
             (root / path).unlink()
+    for path in seen.repositories:
+        entry = root / path / ".git"
+        head = git_dir(entry) / "HEAD"
+        if os.path.lexists(head) and not head.is_symlink() and not head.is_file():
+            (head if entry.is_dir() and not entry.is_symlink() else entry).unlink()
+
+
+def git_dir(entry: Path) -> Path:
+    """Where a `.git` leads: a directory, or a file that names one."""
+    if entry.is_dir():
+        return entry
+    try:
+        named = start_of(entry).removeprefix(b"gitdir:").strip().replace(b"\0", b"")
+    except OSError:
+        return entry
+    return entry.parent / os.fsdecode(named)
+
+
+def head_commit(entry: Path) -> str | None:
+    """The commit that a repository's HEAD names, directly or by a branch; nothing else of it is looked at."""
+    where = git_dir(entry)
+    name = "HEAD"
+    with suppress(OSError, ValueError, UsageError):
+        for _ in range(2):
+            content = start_of(where / name).decode().strip()
+            if _OID.fullmatch(content):
+                return content
+            name = RefName(content.removeprefix("ref:").strip())
+    return None
+
+
+def start_of(path: Path) -> bytes:
+    """The first bytes of a file that may be anything by now: no link is followed and no pipe waited for."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return os.read(handle, _START_BYTES)
+    finally:
+        os.close(handle)
 
 
 def open_doors(root: Path) -> None:

@@ -111,7 +111,7 @@ class Tripwire:
         )
 
     def _git(self) -> Git:
-        return self.private.git(self.layout.root, self.layout.index)
+        return self.private.over_checkout(self.layout)
 
     def _index(self) -> str:
         """What is staged; a refresh of cached times by the user's own `git status` is no change."""

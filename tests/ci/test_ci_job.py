@@ -182,11 +182,14 @@ def test_the_parent_is_strict_by_default(bench, tmp_path):
 
 
 def test_an_outcome_that_cannot_be_published_is_not_a_success(bench, runner, monkeypatch):
-    """The run succeeded, but later steps would read nothing: exit 3, with the reason."""
+    """The run succeeded, but later steps would read nothing: exit 3. A failed run keeps its own code."""
     monkeypatch.setenv("GITHUB_OUTPUT", str(runner))
     result = bench.call("ci", str(bench.plan(write("b.txt", "b\n"))))
     assert result.code == 3
-    assert "the outputs could not be written" in result.err
+    assert "orchestrix: the outputs could not be written: Is a directory" in result.err
+    failed = bench.call("ci", str(bench.plan(shell("exit 1"))))
+    assert failed.code == 1
+    assert "orchestrix: the outputs could not be written: Is a directory" in failed.err
 
 
 def test_a_cancelled_job_still_tells_how_far_it_came(bench: Workbench, tmp_path):

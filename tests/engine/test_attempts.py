@@ -21,7 +21,9 @@ def test_exit_zero_without_a_change_is_its_own_verdict(bench: Workbench) -> None
     ("fields", "reason"),
     [({"timeout": "400ms"}, "timeout"), ({"inactivity_timeout": "400ms"}, "inactivity_timeout")],
 )
-def test_an_attempt_that_hangs_is_ended_and_its_work_kept(bench: Workbench, fields: dict[str, str], reason: str) -> None:
+def test_an_attempt_that_hangs_is_ended_and_its_work_kept(
+    bench: Workbench, fields: dict[str, str], reason: str
+) -> None:
     """Exit 124, with what the step had written until then."""
     done = bench.run(shell("echo begun > x.txt; sleep 60", **fields))
     assert (done.code, done.reasons) == (124, [reason])
@@ -118,7 +120,9 @@ def test_tools_outside_the_contract_are_denied_and_told(bench: Workbench) -> Non
     assert bench.run(shell("echo 1 > x.txt", allowed_tools=["shell"])).code == 0
 
 
-@pytest.mark.parametrize("path", ["../escape.txt", "/tmp/escape.txt", ".git/hooks/pre-commit", "out/escape.txt", ".GIT"])
+@pytest.mark.parametrize(
+    "path", ["../escape.txt", "/tmp/escape.txt", ".git/hooks/pre-commit", "out/escape.txt", ".GIT"]
+)
 def test_an_action_never_leaves_its_workspace(bench: Workbench, path: str) -> None:
     """Neither by dots, nor absolutely, nor through a link that is in the repository, nor into .git."""
     (bench.files / "out").symlink_to("../..")

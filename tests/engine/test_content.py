@@ -113,9 +113,13 @@ def test_a_nested_repository_is_never_dropped_silently(bench: Workbench) -> None
 
 def test_attributes_and_ignore_rules_of_the_repository_apply(bench: Workbench) -> None:
     """Ignored files stay out, line endings are normalised, and a union merge attribute decides a merge."""
-    bench.commit({".gitattributes": "*.txt text eol=lf\nnotes.md merge=union\n", ".gitignore": "*.log\n", "notes.md": "0\n"})
+    bench.commit(
+        {".gitattributes": "*.txt text eol=lf\nnotes.md merge=union\n", ".gitignore": "*.log\n", "notes.md": "0\n"}
+    )
     done = bench.run(
-        shell("printf 'a\\r\\nb\\r\\n' > crlf.txt; echo x > debug.log; echo 1 >> notes.md", owns=["crlf.txt", "notes.md"]),
+        shell(
+            "printf 'a\\r\\nb\\r\\n' > crlf.txt; echo x > debug.log; echo 1 >> notes.md", owns=["crlf.txt", "notes.md"]
+        ),
         shell("echo 2 >> notes.md", owns=["notes.md"]),
         overlap="allow",
     )

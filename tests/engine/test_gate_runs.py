@@ -68,8 +68,10 @@ def test_a_check_that_fails_on_the_base_is_reported_as_such(bench: Workbench) ->
 
 def test_a_criterion_is_shown_by_its_command_and_never_by_a_claim(bench: Workbench) -> None:
     """A claim of success does not help; a criterion without a command is `not verified` in the report."""
-    front = "---\\nstatus: done\\ncriteria:\\n - {criterion: it works, met: true, evidence: trust me}\\n---\\nAll good.\\n"
-    claim = f'printf "{front}" > "$ORCHESTRIX_REPORT_FILE"; echo 1 > x.txt'
+    front = (
+        "---\\nstatus: done\\ncriteria:\\n - {criterion: it works, met: true, evidence: trust me}\\n---\\nAll good.\\n"
+    )
+    claim = f'printf -- "{front}" > "$ORCHESTRIX_REPORT_FILE"; echo 1 > x.txt'
     failed = bench.run(shell(claim, success_criteria=[{"text": "it works", "check": ["test", "-e", "other.txt"]}]))
     assert (failed.code, failed.reasons) == (5, ["criterion_failed"])
     assert "it works: **not met**" in bench.call("report", "latest", "--step", "0").out
@@ -83,7 +85,9 @@ def test_a_criterion_is_shown_by_its_command_and_never_by_a_claim(bench: Workben
 def test_an_agent_that_admits_failure_is_believed(bench: Workbench) -> None:
     """An account can make an outcome worse, never better."""
     done = bench.run(
-        shell('echo 1 > x.txt; printf -- "---\\nstatus: failed\\nsummary: I got stuck\\n---\\n" > $ORCHESTRIX_REPORT_FILE')
+        shell(
+            'echo 1 > x.txt; printf -- "---\\nstatus: failed\\nsummary: I got stuck\\n---\\n" > $ORCHESTRIX_REPORT_FILE'
+        )
     )
     assert (done.code, done.reasons) == (1, ["agent_failed"])
     assert "I got stuck" in done.steps[0]["message"]

@@ -19,7 +19,7 @@ ZOO = {
     "locks its own directory": "mkdir locked; echo 1 > locked/x.txt; chmod 000 locked; echo 1 > x.txt",
     "detaches its HEAD": "git checkout -q --detach; echo 1 > x.txt",
     "starts another branch": "git checkout -q -b other 2>/dev/null; echo 1 > x.txt",
-    "poisons its index": "printf garbage > \"$(git rev-parse --git-dir)/index\"; echo 1 > x.txt",
+    "poisons its index": 'printf garbage > "$(git rev-parse --git-dir)/index"; echo 1 > x.txt',
     "wrecks its HEAD": "printf '\\377garbage' > \"$(git rev-parse --git-dir)/HEAD\"; echo 1 > x.txt",
     "makes the bookkeeping folder a file": "rm -rf .orchestrix; echo 1 > .orchestrix",
     "makes the bookkeeping folder a link": "rm -rf .orchestrix; ln -s / .orchestrix",
@@ -59,7 +59,7 @@ REPORTS = {
     "a tag without sense": 'printf -- "---\\na: !!bool maybe\\n---\\nhello\\n" > "$ORCHESTRIX_REPORT_FILE"',
     "another tag": 'printf -- "---\\na: !!timestamp never\\nb: !!int \'\'\\n---\\nhello\\n" > "$ORCHESTRIX_REPORT_FILE"',
     "an object": 'printf -- "---\\n!!python/object/apply:os.system [touch ran]\\n---\\n" > "$ORCHESTRIX_REPORT_FILE"',
-    "deep": 'python3 -c "print(\'---\\na: \' + \'[\' * 50000 + \'\\n---\')" > "$ORCHESTRIX_REPORT_FILE"',
+    "deep": "python3 -c \"print('---\\na: ' + '[' * 50000 + '\\n---')\" > \"$ORCHESTRIX_REPORT_FILE\"",
     "a bomb": 'printf -- "---\\na: &a [x,x]\\nb: &b [*a,*a]\\nc: [*b,*b]\\n---\\n" > "$ORCHESTRIX_REPORT_FILE"',
     "odd types": 'printf -- "---\\nstatus: [1]\\ncriteria: {a: b}\\nownership_exceptions: 7\\n---\\n" > "$ORCHESTRIX_REPORT_FILE"',
     "odd rows": 'printf -- "---\\ncriteria: [1, {criterion: [x], met: 2020-01-01, evidence: {}}]\\n---\\n" > "$ORCHESTRIX_REPORT_FILE"',
@@ -116,14 +116,14 @@ def test_confinement_leaves_the_parent_unwritable(bench: Workbench) -> None:
     """In the sandbox nothing of the parent, its git dir, the log or another workspace can be written."""
     before = fingerprint(bench.files)
     targets = ["README.md", ".git/config", ".git/hooks/post-merge", ".git/refs/heads/main", ".git/info/attributes"]
-    targets += [".orchestrix/local/state.db", ".orchestrix/config.toml", ".git/objects/planted"]
+    targets += [".orchestrix/local/state.db", ".orchestrix/config.toml", ".git/packed-refs"]
     tries = "; ".join(f'echo planted >> "$PARENT/{name}" && echo {name} >> wrote.txt' for name in targets)
     done = bench.run(
         shell(
             f"({tries}; git config core.hooksPath x && echo config >> wrote.txt;"
             " git update-ref refs/heads/main HEAD~0 $(git hash-object -w /dev/null) && echo ref >> wrote.txt;"
-            " git branch stolen && echo branch >> wrote.txt; git stash && echo stash >> wrote.txt;"
-            ' echo x > ../x && echo sibling >> wrote.txt) 2>/dev/null; echo 1 > x.txt',
+            " git branch stolen && echo branch >> wrote.txt; echo 1 >> a.txt; git stash; git checkout -q -- a.txt;"
+            " echo x > ../x && echo sibling >> wrote.txt) 2>/dev/null; echo 1 > x.txt",
             env={"PARENT": str(bench.files)},
         ),
         flags=("--sandbox", "bwrap"),

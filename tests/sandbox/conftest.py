@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.model import limits
 from harness.model.process import ProcessIdentity, ProcessResult, ProcessSpec
 from harness.sandbox import choice
 from harness.sandbox.process import Door
@@ -75,9 +76,6 @@ def bench(tmp_path: Path) -> Bench:
 
 
 @pytest.fixture
-def quick_grace(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+def quick_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     """The grace between TERM and KILL, short."""
-    from harness.model import limits  # noqa: PLC0415 - only for the patch
-
     monkeypatch.setattr(limits, "KILL_GRACE_MS", 200)
-    return lambda: None

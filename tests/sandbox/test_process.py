@@ -150,30 +150,32 @@ def test_cancelling_ends_the_tree_before_it_returns(door, bench, marker, quick_g
 
 
 _COORDINATOR = """
-import asyncio, os, sys
+import asyncio, os, resource, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
+from harness.errors import EnvironmentProblem
 from harness.model.process import ProcessSpec
 from harness.sandbox.choice import choose
-script = '''
-import os, time
-if os.fork() == 0:
-    os.setsid()
-    os.fork()
-time.sleep(600)
-'''
-spec = ProcessSpec(
-    argv=(sys.executable, "-I", "-S", "-c", script, sys.argv[4]), cwd=Path(sys.argv[3]),
-    env={"PATH": os.environ["PATH"]}, log=Path(sys.argv[3] + ".log"), timeout_ms=600_000,
-)
-asyncio.run(choose(sys.argv[2]).run(spec, on_start=lambda who: print(who.pid, flush=True)))
+door, workspace, marker, handles = choose(sys.argv[2]), sys.argv[3], sys.argv[4], []
+script = "import os, time\\nif os.fork() == 0:\\n    os.setsid()\\n    os.fork()\\ntime.sleep(600)"
+def spec(timeout_ms):
+    return ProcessSpec(
+        argv=(sys.executable, "-I", "-S", "-c", script, marker), cwd=Path(workspace),
+        env={"PATH": os.environ["PATH"]}, log=Path(workspace + ".log"), timeout_ms=timeout_ms,
+    )
+def exhaust(who=None):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))
+    try:
+        while True: handles.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError: pass
 """
 
 
 def test_killing_the_coordinator_kills_its_children(door, bench, marker) -> None:
     """kill -9 of the parent leaves no process of a step behind, daemons included."""
     mode = {"bwrap": "bwrap", "subreaper": "none"}[door.name]
-    argv = [sys.executable, "-c", _COORDINATOR, ROOT, mode, str(bench.workspace), marker]
+    then = "asyncio.run(door.run(spec(600_000), on_start=lambda who: print(who.pid, flush=True)))"
+    argv = [sys.executable, "-c", _COORDINATOR + then, ROOT, mode, str(bench.workspace), marker]
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as coordinator:
         outer = int(coordinator.stdout.readline())
         wait_for_marked(marker, 4)
@@ -183,6 +185,27 @@ def test_killing_the_coordinator_kills_its_children(door, bench, marker) -> None
     wait_for_marked(marker, 0)
     while identity.alive(who):
         time.sleep(0.01)
+
+
+def test_a_coordinator_without_descriptors_still_ends_its_children(door, bench, marker) -> None:
+    """Everything that killing needs is opened before the program starts; a start without descriptors is told."""
+    mode = {"bwrap": "bwrap", "subreaper": "none"}[door.name]
+    then = """
+async def scene():
+    print((await door.run(spec(1_000), on_start=exhaust)).ending)
+    for free in range(40):
+        for _ in range(free): os.close(handles.pop())
+        try:
+            return print((await door.run(spec(300), on_start=lambda who: None)).ending)
+        except EnvironmentProblem as error:
+            assert "Too many open files" in str(error), error
+        exhaust()
+asyncio.run(scene())
+"""
+    argv = [sys.executable, "-W", "error", "-c", _COORDINATOR + then, ROOT, mode, str(bench.workspace), marker]
+    done = subprocess.run(argv, capture_output=True, check=False, text=True)
+    assert (done.stdout, done.stderr) == ("timeout\ntimeout\n", "")
+    assert marked(marker) == []
 
 
 def test_much_output_leaves_memory_flat_and_the_log_bounded(door, bench) -> None:
@@ -213,6 +236,17 @@ def test_file_size_and_core_dumps_are_limited(door, bench) -> None:
     assert result.exit_code == 128 + signal.SIGXFSZ
     assert [entry.name for entry in bench.workspace.iterdir()] == ["big"]
     assert (bench.workspace / "big").stat().st_size == 65_536
+
+
+def test_a_tree_that_grows_too_large_is_ended(door, bench, marker, quick_grace) -> None:
+    """Also root's: the kernel's own limit does not bind it."""
+    script = (
+        "import os, time\nfor _ in range(60):\n    try:\n        if os.fork() == 0: time.sleep(600)\n"
+        "    except OSError: pass\ntime.sleep(600)"
+    )
+    result = asyncio.run(bench.run(door, bench.python(script, marker, limits=ProcessLimits(processes=30))))
+    assert (result.ending, result.message) == (Ending.LIMIT, "it had more than 30 processes")
+    assert marked(marker) == []
 
 
 def test_many_run_at_once_and_one_that_kills_its_parent_harms_no_other(door, bench, marker, quick_grace) -> None:

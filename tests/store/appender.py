@@ -1,4 +1,7 @@
-"""A coordinator in a process of its own: `python -m tests.store.appender DATABASE RUN COUNT` tells each durable seq."""
+"""A coordinator in a process of its own: `python -m tests.store.appender DATABASE RUN COUNT` tells each durable seq.
+
+With a fourth word it then waits for a line on stdin and appends once more.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ class WallClock:
         return 0
 
 
-def main(database: str, run: str, count: str) -> None:
+def main(database: str, run: str, count: str, wait: str = "") -> None:
     run_id = RunId(run)
     store = SqliteStore(Path(database), WallClock())
     lease = store.acquire(run_id, identity.this_process())
@@ -32,6 +35,9 @@ def main(database: str, run: str, count: str) -> None:
         state = store.append(lease, [tool_called(str(number), **of(0, run=run_id))])
         sys.stdout.write(f"{state.last_seq}\n")
         sys.stdout.flush()
+    if wait:
+        sys.stdin.readline()
+        store.append(lease, [run_started(lease.epoch)])
     store.release(lease)
     store.close()
 

@@ -6,19 +6,22 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from harness.errors import Busy
+from harness.model import limits
 from harness.model.events import verify
 from harness.model.ids import RunId
 from harness.store import identity
 from harness.store.sqlite import SqliteStore
-from tests.store.samples import FAR_AWAY, OTHER, RUN
+from tests.store.appender import WallClock
+from tests.store.samples import FAR_AWAY, OTHER, RUN, run_started
 
 ROOT = Path(__file__).parents[2]
-Start = Callable[[RunId, int], subprocess.Popen[str]]
+Start = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
@@ -26,9 +29,10 @@ def start(database: Path) -> Iterator[Start]:
     """Starts a coordinator process; whatever still runs at the end is ended."""
     running: list[subprocess.Popen[str]] = []
 
-    def begin(run: RunId, count: int) -> subprocess.Popen[str]:
-        argv = [sys.executable, "-m", "tests.store.appender", str(database), run, str(count)]
-        process = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def begin(run: RunId, count: int, *wait: str) -> subprocess.Popen[str]:
+        argv = [sys.executable, "-m", "tests.store.appender", str(database), run, str(count), *wait]
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(argv, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
         running.append(process)
         return process
 
@@ -71,17 +75,40 @@ def test_several_processes_may_create_the_database_at_once(start, sqlite_store):
     assert sorted(sqlite_store.run_ids()) == runs
 
 
-def test_a_living_process_holds_its_run_and_a_dead_one_does_not(start, sqlite_store):
-    """The holder's process decides, not the clock; a zombie is dead."""
+def test_a_living_process_holds_its_run_and_a_dead_one_does_not(start, database):
+    """Its death frees the run at once, whatever the clock says; a zombie is dead."""
     process = start(RUN, 1_000_000)
     process.stdout.readline()
+    store = SqliteStore(database, WallClock())
     with pytest.raises(Busy, match=f"held by process {process.pid} on "):
-        sqlite_store.acquire(RUN, FAR_AWAY)
-    assert sqlite_store.holder(RUN)["pid"] == process.pid
+        store.acquire(RUN, FAR_AWAY)
+    assert store.holder(RUN)["pid"] == process.pid
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    assert sqlite_store.holder(RUN) is None
-    assert sqlite_store.acquire(RUN, FAR_AWAY).epoch == 2
+    assert store.holder(RUN) is None
+    assert store.acquire(RUN, FAR_AWAY).epoch == 2
+    store.close()
+
+
+def test_a_process_that_is_silent_can_be_replaced_and_never_appends_again(start, database):
+    """Its lease goes to another one when its heartbeat is old; its next append is refused."""
+    process = start(RUN, 1, "wait")
+    process.stdout.readline()
+    store = SqliteStore(database, LaterClock())
+    lease = store.acquire(RUN, FAR_AWAY)
+    assert lease.epoch == 2
+    before = store.append(lease, [run_started(2)]).last_seq
+    _out, err = process.communicate("go on\n")
+    assert "Fenced" in err
+    assert store.state(RUN).last_seq == before
+    store.close()
+
+
+class LaterClock(WallClock):
+    """A clock on which every heartbeat of the present is old."""
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(milliseconds=2 * limits.LEASE_TTL_MS)
 
 
 def test_a_reader_sees_what_another_process_appends(start, sqlite_store, database, clock):

@@ -244,6 +244,29 @@ def test_a_custom_supervisor_may_answer_other_slices_and_no_decision():
     assert final["_internal"]["mood"] == "good"
 
 
+@pytest.mark.parametrize(
+    ("decision", "kind", "reason"),
+    [
+        (HierarchicalDecision(decision_kind="SUBGRAPH", target="fashion", reason="go"), ("SUBGRAPH", "fashion"), "go"),
+        (HierarchicalDecision(decision_kind="STOP_LOCAL"), ("STOP_GLOBAL", "done"), "supervisor 'main' chose 'done'"),
+        (HierarchicalDecision(decision_kind="FALLBACK", reason="lost"), ("FALLBACK", "done"), "lost"),
+        (HierarchicalDecision(decision_kind="NODE", reason="none"), ("FALLBACK", None), "none"),
+    ],
+)
+def test_a_custom_supervisor_may_answer_with_a_hierarchical_decision(decision, kind, reason):
+    """The typed decision is taken where a route string is, and the state still holds a string."""
+
+    class Typed:
+        async def run(self, state, config=None):
+            return {"_internal": {"decision": decision if not state["_internal"]["visited_subgraphs"] else "done"}}
+
+    registry = fashion()
+    final = both(registry, fresh(), supervisor_factory=lambda name, llm: Typed())
+    assert kinds(final)[0] == kind
+    assert trace(final)[0]["reason"] == reason
+    assert final["_internal"]["decision"] == "done"
+
+
 def test_a_supervisor_stands_alone():
     """Outside a graph a supervisor still decides over its whole registry."""
     supervisor = GenericSupervisor("main", registry=rules())

@@ -204,11 +204,11 @@ def intents(log: Log) -> Iterator[str]:
         payload = event["payload"]
         name = payload.get("sub_agent_id", "")
         if event["type"] == "workspace.preparing":
-            announced.add((name, payload["purpose"], str(payload["attempt"])))
+            announced.add((name, payload["purpose"]))
         elif event["type"] == "integration.started":
             announced.add(_integration(payload))
         elif event["type"] == "agent.subagent_attempt":
-            if (name, "attempt", str(payload["attempt"])) not in announced:
+            if (name, f"attempt{payload['attempt']}") not in announced:
                 yield f"I3: attempt {payload['attempt']} of {name} has no workspace.preparing before it"
         elif event["type"] == "agent.worktree_merged" and _integration(payload) not in announced:
             yield f"I3: the merge of {name} has no integration.started before it"

@@ -146,6 +146,20 @@ def test_replace_refs_do_not_fake_history(checkout: Checkout, vcs: Repository) -
     assert vcs.parent_drift(RUN).tampered == (f"refs/replace/{start}: added",)
 
 
+@pytest.mark.parametrize("trap", ["pipe", "link"])
+def test_a_trap_in_the_place_of_the_work_branch_is_taken_away(checkout: Checkout, vcs: Repository, trap: str) -> None:
+    """A pipe would block every reader of refs; a link would lead to the user's branch."""
+    workspace = vcs.open_workspace(RUN, "0", vcs.resolve("HEAD"), BRANCH)
+    place = vcs.common_dir / BRANCH
+    place.unlink()
+    os.mkfifo(place) if trap == "pipe" else place.symlink_to("../../../main")
+    taken = vcs.snapshot(workspace, "work", 1)
+    assert taken.agent_commits == ()
+    assert vcs.read_ref(BRANCH) is None
+    again = vcs.open_workspace(RUN, "0", workspace.start, BRANCH)
+    assert vcs.read_ref(BRANCH) == again.start
+
+
 def fingerprint(root: Path) -> dict[str, str]:
     """Every byte of the user's files, index, HEAD, stash, config, hooks and refs; not the objects."""
     found = {}

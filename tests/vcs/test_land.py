@@ -102,6 +102,20 @@ def test_a_branch_in_another_worktree_moves_there(
     assert (checkout.root / "README.md").read_text() == "hello\n"
 
 
+def test_a_submodule_is_a_checkout_like_any_other(checkout: Checkout, vcs: Repository, tmp_path: Path) -> None:
+    """Its git dir lies elsewhere; its files follow all the same."""
+    outer = Checkout(tmp_path / "outer")
+    outer.root.mkdir()
+    outer.git("init", "--quiet")
+    outer.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(checkout.root), "sub")
+    inner = Repository.discover(outer.root / "sub", tmp_path / "state")
+    start = inner.resolve("HEAD")
+    new = inner.commit(inner.with_file(inner.tree_of(start), "new", b"x"), [start], "new", 1)
+    assert inner.fast_forward(MAIN, new) == start
+    assert outer.git("status", "--porcelain", cwd=outer.root / "sub") == ""
+    assert (outer.root / "sub" / "new").is_file()
+
+
 def test_an_unfinished_merge_or_a_lock_stops_it(checkout: Checkout, vcs: Repository, ahead: CommitId) -> None:
     """What is going on in the checkout is finished by its owner first."""
     (checkout.root / ".git" / "index.lock").touch()

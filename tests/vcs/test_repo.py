@@ -11,7 +11,7 @@ from harness.errors import EnvironmentProblem, Exit, UsageError
 from harness.model.ids import RefName
 from harness.vcs import repo
 from harness.vcs.repository import Repository
-from tests.vcs.conftest import Checkout
+from tests.vcs.conftest import RUN, Checkout
 
 
 def refused(start: Path, state: Path) -> EnvironmentProblem:
@@ -72,9 +72,18 @@ def test_a_missing_directory_is_named(tmp_path: Path) -> None:
 def test_an_unknown_extension_is_named(checkout: Checkout, tmp_path: Path) -> None:
     """A repository of a newer kind than git or libgit2 can read is refused at the door."""
     checkout.git("config", "core.repositoryFormatVersion", "1")
-    checkout.git("config", "extensions.worktreeConfig", "true")
-    checkout.git("config", "extensions.partialClone", "origin")
+    checkout.git("config", "extensions.noop-v1", "true")
     assert "cannot be opened" in refused(checkout.root, tmp_path / "state").message
+
+
+def test_a_partial_clone_is_good_enough(checkout: Checkout, tmp_path: Path) -> None:
+    """What a checkout needs is there; nothing is fetched."""
+    checkout.git("config", "uploadpack.allowFilter", "true")
+    clone = tmp_path / "partial"
+    checkout.git("clone", "--quiet", "--filter=blob:none", checkout.root.as_uri(), str(clone))
+    vcs = Repository.discover(clone, tmp_path / "state")
+    workspace = vcs.open_workspace(RUN, "0", vcs.resolve("HEAD"), None)
+    assert vcs.snapshot(workspace, "nothing", 1).changes == ()
 
 
 def test_a_repository_of_somebody_else_is_refused_with_the_way_out(checkout: Checkout, tmp_path: Path) -> None:

@@ -260,7 +260,10 @@ def test_submodules_of_the_start_point(checkout: Checkout, vcs: Repository) -> N
         "sub-broken": f"160000 {6:040x}",
     }
     assert taken.nested == ("sub-plain",)
-    assert taken.warnings[0].startswith("submodule sub-broken is left as it was")
+    assert taken.warnings == (
+        f"submodule sub-moved is recorded at {inner[:12]}; what is in it is not in the snapshot",
+        "sub-plain is a repository of its own: its files are in the snapshot, its history is not",
+    )
 
 
 def test_pipes_and_sockets_are_named_and_do_not_block(
@@ -279,6 +282,33 @@ def test_pipes_and_sockets_are_named_and_do_not_block(
     assert taken.changes == (Change(Kind.DELETED, "README.md"),)
     told = sorted(warning.split(" is no regular file")[0] for warning in taken.warnings)
     assert told == [".gitignore", "README.md", "d/.gitattributes", "pipe", "sock"]
+
+
+@pytest.mark.parametrize("kind", ["directory", "file"])
+def test_a_nested_repository_whose_head_is_a_pipe_does_not_block(
+    checkout: Checkout, vcs: Repository, tmp_path: Path, kind: str
+) -> None:
+    """Git would open it to see whether this is a repository, in a submodule's place too, and wait for ever."""
+    with_submodules(checkout, ("sub",))
+    workspace = opened(vcs)
+    for name in ("src", "lib", "sub"):
+        place = workspace.path / name if kind == "directory" else tmp_path / f"git-{name}"
+        place.mkdir(exist_ok=True)
+        checkout.git("init", "--quiet", cwd=place)
+        (place / ".git" / "HEAD").unlink()
+        os.mkfifo(place / ".git" / "HEAD")
+        if kind == "file":
+            (workspace.path / name).mkdir(exist_ok=True)
+            (workspace.path / name / ".git").write_text(f"gitdir: {place}/.git\n")
+        (workspace.path / name / "new.py").write_text("new")
+    os.mkfifo(workspace.path / "src" / ".gitignore")
+    taken = vcs.snapshot(workspace, "work", 1)
+    assert taken.changes == (
+        Change(Kind.ADDED, "lib/new.py"),
+        Change(Kind.ADDED, "src/new.py"),
+        Change(Kind.DELETED, "sub"),
+        Change(Kind.ADDED, "sub/new.py"),
+    )
 
 
 def test_files_without_read_permission_arrive(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:

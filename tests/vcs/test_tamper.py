@@ -153,6 +153,17 @@ def test_what_is_not_a_change_of_the_parent(checkout: Checkout, vcs: Repository)
     assert vcs.parent_drift(RUN) == QUIET
 
 
+def test_a_split_index_is_watched_like_any_other(checkout: Checkout, vcs: Repository) -> None:
+    """Its two halves are read together."""
+    checkout.git("config", "core.splitIndex", "true")
+    checkout.git("update-index", "--split-index")
+    vcs.seal_parent(RUN)
+    checkout.write("README.md", "edited\n")
+    checkout.write("staged", "x")
+    checkout.git("add", "staged")
+    assert vcs.parent_drift(RUN) == ParentDrift(changed=("index: changed", "README.md: changed"))
+
+
 def test_landing_by_us_is_no_drift(sealed: Repository) -> None:
     """The branch and the files that landing moved are sealed anew."""
     start = sealed.resolve("HEAD")

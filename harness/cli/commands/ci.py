@@ -70,3 +70,5 @@ def _tell(job: Job, result: Result, *, as_json: bool) -> None:
         outcome.finish(job.project, state, as_json=as_json)
     if result.error is not None:
         output.failure(result.error, as_json=as_json, data=result.data())
+    for problem in result.unpublished:
+        output.failure(problem, as_json=False)

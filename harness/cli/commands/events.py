@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -36,7 +35,7 @@ def register(app: typer.Typer) -> None:
             for envelope in project.reading.events(run_id, seen):
                 seen, last = envelope.seq, envelope.type
                 if jsonl or as_json:
-                    sys.stdout.write(json.dumps(envelope.as_dict(), ensure_ascii=False) + "\n")
+                    sys.stdout.write(output.as_json_text(envelope.as_dict()) + "\n")
                 else:
                     output.line(f"{envelope.seq:>5}  {envelope.ts[11:23]}  {envelope.summary}")
             sys.stdout.flush()

@@ -10,6 +10,7 @@ import typer
 from harness.cli import options, output
 from harness.cli.options import Directory, Json, Run
 from harness.errors import NotFound
+from harness.model.visible import visible
 
 
 def register(app: typer.Typer) -> None:
@@ -53,4 +54,4 @@ def _render(text: str) -> None:
     from rich.markdown import Markdown  # noqa: PLC0415 - as above
 
     body = text.split("\n---\n", 1)[-1] if text.startswith("---\n") else text
-    Console().print(Markdown(output.clean(body)))
+    Console().print(Markdown(visible(body)))

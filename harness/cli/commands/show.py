@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import typer
 
 from harness.cli import options, output
@@ -31,4 +29,4 @@ def register(app: typer.Typer) -> None:
         if as_json:
             output.emit(data)
         else:
-            output.line(json.dumps(data, indent=2, ensure_ascii=False))
+            output.line(output.as_json_text(data, indent=2))

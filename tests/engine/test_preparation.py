@@ -1,0 +1,77 @@
+"""What a fresh workspace holds, and what a child may see of the environment."""
+
+from __future__ import annotations
+
+import json
+
+from support.workbench import Workbench, shell
+
+
+def test_includes_copies_and_links_prepare_a_workspace_and_are_never_committed(bench: Workbench, monkeypatch) -> None:
+    """`.worktreeinclude`, the copy list and the link list bring untracked files; none of them is work."""
+    bench.commit({".gitignore": ".env\nnode_modules/\n", ".worktreeinclude": ".env\n"})
+    (bench.files / ".env").write_text("KEY=1\n")
+    (bench.files / "local").mkdir()
+    (bench.files / "local/data.json").write_text("{}\n")
+    (bench.files / "node_modules/lib").mkdir(parents=True)
+    (bench.files / "node_modules/lib/index.js").write_text("x\n")
+    monkeypatch.setenv("ORCHESTRIX_WORKSPACE_COPY", "local/")
+    monkeypatch.setenv("ORCHESTRIX_WORKSPACE_LINK", "node_modules")
+    done = bench.run(
+        shell(
+            "cat .env local/data.json node_modules/lib/index.js > seen.txt; test -L node_modules",
+            checks=["test -e .env"],
+        )
+    )
+    assert (done.code, done.reasons) == (0, ["merged"]), done.out
+    assert bench.tree(done.data["head"])["seen.txt"].split() == ["KEY=1", "{}", "x"]
+    assert done.steps[0]["changed_paths"] == ["seen.txt"]
+
+
+def test_a_child_sees_an_allowlist_of_the_environment(bench: Workbench, monkeypatch) -> None:
+    """Secrets and git variables are hidden; what the plan or the user passes is there; the contract is complete."""
+    monkeypatch.setenv("GITHUB_TOKEN", "ghp_secret")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    monkeypatch.setenv("WANTED", "passed")
+    monkeypatch.setenv("ORCHESTRIX_ENV_PASS", "WANTED")
+    done = bench.run(
+        shell(
+            'env > env.txt; cat > stdin.txt; cat "$ORCHESTRIX_PROMPT_FILE" > prompt.txt;'
+            ' cat "$ORCHESTRIX_CONTRACT_FILE" > contract.json',
+            env={"OWN": "from the plan", "ORCHESTRIX_STEP_IDX": "forged"},
+            description="Describe me",
+        ),
+        defaults={"env": {"SHARED": "by all", "OWN": "overridden"}},
+        goal="The goal",
+    )
+    monkeypatch.delenv("GIT_DIR")
+    assert done.code == 0, done.out
+    tree = bench.tree(done.data["head"])
+    seen = dict(line.split("=", 1) for line in tree["env.txt"].splitlines() if "=" in line)
+    assert not {"GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "GIT_DIR"} & set(seen)
+    assert (seen["WANTED"], seen["OWN"], seen["SHARED"]) == ("passed", "from the plan", "by all")
+    assert (seen["ORCHESTRIX_STEP_IDX"], seen["ORCHESTRIX_RUN_ID"]) == ("0", done.data["run_id"])
+    assert seen["ORCHESTRIX_REPORT_FILE"].endswith("/.orchestrix/step-0-result.md")
+    assert tree["stdin.txt"] == tree["prompt.txt"]
+    assert all(text in tree["prompt.txt"] for text in ("The goal", "Describe me", ".orchestrix/step-0-result.md"))
+    assert json.loads(tree["contract.json"])["parent"]["run_id"] == done.data["run_id"]
+
+
+def test_setup_runs_in_every_workspace_and_its_files_are_work(bench: Workbench) -> None:
+    """Also before the checks on the merged tree; text is for a shell, a list is an argument list."""
+    done = bench.run(
+        shell("echo 1 > one.txt", owns=["one.txt"]),
+        shell(
+            "echo 2 > two.txt",
+            owns=["two.txt"],
+            setup=[
+                ["mkdir", "-p", "/tmp/x"],
+                "echo ready > .git-ready; mv .git-ready $HOME/ready 2>/dev/null || rm .git-ready",
+            ],
+            checks=["test -e one.txt || test -e two.txt"],
+        ),
+    )
+    assert (done.code, done.reasons) == (0, ["merged", "merged"]), done.out
+    purposes = [event["payload"]["purpose"] for event in bench.events() if event["type"] == "attempt.process_started"]
+    assert purposes.count("setup") == 4

@@ -1,0 +1,72 @@
+"""Start-up and speed: what the quick commands never load, and, under the marker `bench`, the promised ratios."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import startup, work
+from bench.places import Place
+
+HEAVY = {"asyncio", "git", "httpx", "langgraph", "pygit2", "watchfiles"}
+_LOADED = """
+import contextlib, json, sys
+from harness.__main__ import main
+with contextlib.redirect_stdout(sys.stderr), contextlib.suppress(SystemExit):
+    main()
+print(json.dumps(sorted(sys.modules)))
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A small repository in which one run was made."""
+    place = Place(tmp_path_factory.mktemp("place"), files=20, steps=1)
+    command = [sys.executable, "-m", "harness", "run", place.plan, "--sandbox", "none"]
+    subprocess.run(command, cwd=place.fresh("repo"), env=place.env, capture_output=True, check=True)
+    return place
+
+
+def loaded(place: Place, *arguments: str | Path) -> set[str]:
+    """The modules that a command leaves in memory."""
+    command = [sys.executable, "-c", _LOADED, *arguments]
+    done = subprocess.run(command, cwd=place.root / "repo", env=place.env, capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout))
+
+
+def test_the_version_costs_nothing(place: Place) -> None:
+    """`--version` answers before any library is loaded."""
+    modules = loaded(place, "--version")
+    assert modules & {*HEAVY, "typer", "pydantic", "sqlite3", "yaml"} == set()
+    assert {name for name in modules if name.startswith("harness")} == {"harness", "harness.__main__"}
+
+
+def test_the_log_is_read_without_the_engine(place: Place) -> None:
+    """`status` loads the log and its fold: no git, no event loop, no plan or contract models."""
+    modules = loaded(place, "status")
+    assert modules & HEAVY == set()
+    assert modules & {"harness.model.plan", "harness.model.contract", "harness.engine.coordinator"} == set()
+    assert not any(name.startswith(("harness.vcs", "harness.agents", "harness.sandbox")) for name in modules)
+
+
+def test_a_plan_is_validated_without_a_repository(place: Place) -> None:
+    """`validate` loads the plan models: no git, no event loop, no store."""
+    modules = loaded(place, "validate", place.plan)
+    assert modules & {*HEAVY, "sqlite3"} == set()
+    assert not any(name.startswith(("harness.vcs", "harness.engine", "harness.store")) for name in modules)
+
+
+@pytest.mark.bench
+def test_the_quick_commands_start_fast(tmp_path: Path) -> None:
+    """`--version` within 8 times a bare interpreter, `status` and `validate` within 20 times."""
+    assert startup.measure(Place(tmp_path, files=500, steps=8), rounds=10).broken == []
+
+
+@pytest.mark.bench
+def test_a_run_costs_little_more_than_git(tmp_path: Path) -> None:
+    """Eight trivial steps on 500 files within 1.5 times the plain script that does the same."""
+    assert work.measure(Place(tmp_path, files=500, steps=8), rounds=7).broken == []
