@@ -9,6 +9,7 @@ from bench.places import MODULE, Place, script
 from bench.timing import Comparison, Contender, compare, spend
 
 BARE = "python -c pass"
+SITELESS = "python -S -c pass"
 LIMITS = {"orchestrix --version": 8.0, "orchestrix status": 20.0, "orchestrix validate": 20.0}
 
 
@@ -17,6 +18,8 @@ def measure(place: Place, rounds: int) -> Comparison:
     repo = place.fresh("startup")
     spend([*script(), "run", place.plan, "--sandbox", "none"], repo, place.env)
     contenders: dict[str, Contender] = {BARE: partial(spend, [sys.executable, "-c", "pass"], repo, place.env)}
+    # An editable install puts its finder into every start of the interpreter: this one shows what that hides.
+    contenders[SITELESS] = partial(spend, [sys.executable, "-S", "-c", "pass"], repo, place.env)
     for shown, program in (("orchestrix", script()), ("python -m harness", MODULE)):
         for name, *arguments in (("--version",), ("status",), ("validate", place.plan)):
             contenders[f"{shown} {name}"] = partial(spend, [*program, name, *arguments], repo, place.env)

@@ -197,7 +197,7 @@ def test_an_edited_database_is_found(copy: Path, statement: str, found: str) -> 
         ),
         (altered("agent.subagent_failed", "3", kept_ref=None), "I1: sample/3 failed with changes in [delta.txt]"),
         (altered("agent.worktree_merged", "1", tree="0" * 40), "I6: the merge commit of sample/1 holds tree"),
-        (without("workspace.removed", "4"), "I3: the log never says that 4 was removed"),
+        (without("workspace.removed", "4"), "I3: the log never says that 4-attempt1-1 was removed"),
     ],
 )
 def test_a_forged_log_is_found(copy: Path, change: Callable[[list[Event]], list[Event]], found: str) -> None:

@@ -80,6 +80,11 @@ class RunState:
     last_seq: int = 0
     last_hash: str = ev.GENESIS
 
+    @property
+    def ended(self) -> bool:
+        """Every child is closed and the run has its outcome."""
+        return self.status in (RunStatus.SUCCEEDED, RunStatus.FAILED)
+
     def ordered(self) -> list[StepState]:
         return sorted(self.steps.values(), key=lambda step: TaskId(step.task_id).order)
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.model.ids import RefName, RunId, TaskId, keep_ref, work_branch
-from harness.model.lifecycle import RunStatus
 from harness.model.state import RunState
 from harness.wiring import Project
 
@@ -28,8 +27,7 @@ def survey(project: Project) -> list[tuple[RunId, str, Path, bool]]:
 
 
 def _ended(project: Project, run: RunId) -> bool:
-    state = project.reading.state(run)
-    return state.status in (RunStatus.SUCCEEDED, RunStatus.FAILED) and project.reading.holder(run) is None
+    return project.reading.state(run).ended and project.reading.holder(run) is None
 
 
 def clean(project: Project, *, dry_run: bool = False) -> list[Leftover]:

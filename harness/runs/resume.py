@@ -10,7 +10,6 @@ from harness.engine.journal import Watch
 from harness.errors import UsageError
 from harness.model import events as ev
 from harness.model.ids import RunId
-from harness.model.lifecycle import RunStatus
 from harness.model.state import RunState
 from harness.ports import Lease
 from harness.wiring import Project, holder
@@ -20,7 +19,7 @@ def resume(project: Project, run_id: RunId, watch: Watch, *, accept_changed_plan
     """Continues from the log; a run that has ended is returned as it is; raises Busy while another coordinator lives."""
     parts = project.parts()
     state = parts.store.state(run_id)
-    if state.status in (RunStatus.SUCCEEDED, RunStatus.FAILED):
+    if state.ended:
         return state
     changed = _changed_plan(state)
     if changed and not accept_changed_plan:

@@ -86,13 +86,13 @@ def _agents_exist(project: Project, loaded: LoadedPlan) -> None:
 def start(project: Project, wanted: create.Request, wish: Wish, watch: Watch) -> RunState:
     """Runs the plan to its end; raises Interrupted on a signal, with the run left resumable."""
     parts = project.parts()
-    run_id = _new_id(project, wanted, wish)
+    run_id = new_id(project, wanted, wish)
     who = holder()
     lease = parts.store.acquire(run_id, who)
     return signals.run(launch.begin(parts, lease, wanted, who, watch))
 
 
-def _new_id(project: Project, wanted: create.Request, wish: Wish) -> RunId:
+def new_id(project: Project, wanted: create.Request, wish: Wish) -> RunId:
     known = set(project.store.run_ids())
     if wish.run_id is not None:
         if wish.run_id in known:

@@ -52,7 +52,7 @@ def test_restore_has_nothing_to_do_after_success(bench: Workbench) -> None:
 
 def test_a_run_of_another_checkout_is_not_cleaned_away(bench: Workbench, tmp_path: Path) -> None:
     """Two checkouts of one repository have logs of their own: clean in one leaves a live run of the other alone."""
-    other = tmp_path / "other"
+    other = tmp_path / "second" / bench.files.name
     bench.git("worktree", "add", "-q", "-b", "side", str(other))
     bench.run(write("x.txt", "x\n"))
     gate = bench.root / "gate"

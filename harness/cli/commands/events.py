@@ -12,7 +12,6 @@ from harness.cli import options, output
 from harness.cli.options import Directory, Jsonl, Run
 
 _PAUSE_MS = 500
-_ENDS = ("run.finished", "run.cancelled")
 
 
 def register(app: typer.Typer) -> None:
@@ -26,20 +25,25 @@ def register(app: typer.Typer) -> None:
         as_json: Annotated[bool, typer.Option("--json", help="Same as --jsonl: one envelope a line.")] = False,
     ) -> None:
         """Print the events of RUN in order: a condensed timeline, or JSON lines."""
-        from harness.wiring import Project  # noqa: PLC0415 - loaded with the log
+        from harness.model.lifecycle import RunStatus  # noqa: PLC0415 - loaded with the log
+        from harness.wiring import Project  # noqa: PLC0415 - as above
 
         project = Project.at(options.here(directory))
         run_id = project.find_run(run)
-        last, seen = "", after
+        seen = after
         while True:
+            # Asked before the events are read, so that none of the last ones is missed.
+            over = project.reading.holder(run_id) is None and (
+                project.reading.state(run_id).status is not RunStatus.RUNNING
+            )
             for envelope in project.reading.events(run_id, seen):
-                seen, last = envelope.seq, envelope.type
+                seen = envelope.seq
                 if jsonl or as_json:
                     sys.stdout.write(output.as_json_text(envelope.as_dict()) + "\n")
                 else:
                     output.line(f"{envelope.seq:>5}  {envelope.ts[11:23]}  {envelope.summary}")
             sys.stdout.flush()
-            if not follow or (last in _ENDS and project.reading.holder(run_id) is None):
+            if over or not follow:
                 return
             _wait_for_more(project.database.parent)
 
