@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.model.ids import RunId
+from harness.vcs import overlay
+from harness.vcs.kinds import Mode
 from harness.vcs.repository import Repository
 
 RUN = RunId("r1")
@@ -85,5 +88,25 @@ def checkout(tmp_path: Path) -> Checkout:
 
 
 @pytest.fixture
-def vcs(checkout: Checkout, tmp_path: Path) -> Repository:
-    return Repository.discover(checkout.root, tmp_path / "state")
+def workspaces() -> Mode:
+    """How workspaces are made; a module whose claims hold for every kind parametrises this."""
+    return "checkout"
+
+
+@pytest.fixture
+def open_vcs(workspaces: Mode, tmp_path: Path) -> Callable[[Path], Repository]:
+    """Opens the repository of a checkout."""
+
+    def opened(root: Path) -> Repository:
+        made = Repository.discover(root, tmp_path / "state")
+        if workspaces == "overlay" and overlay.why_not(made.state_dir):
+            pytest.skip(overlay.why_not(made.state_dir))
+        made.choose_workspaces(workspaces)
+        return made
+
+    return opened
+
+
+@pytest.fixture
+def vcs(checkout: Checkout, open_vcs: Callable[[Path], Repository]) -> Repository:
+    return open_vcs(checkout.root)

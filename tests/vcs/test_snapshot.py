@@ -22,6 +22,12 @@ NOBODY = 65534
 BRANCH = work_branch(RUN, TaskId("0"))
 
 
+@pytest.fixture(params=["checkout", "overlay"])
+def workspaces(request: pytest.FixtureRequest) -> str:
+    """Every claim here holds for both kinds of workspace."""
+    return request.param
+
+
 def opened(vcs: Repository) -> Workspace:
     return vcs.open_workspace(RUN, "0", vcs.resolve("HEAD"), BRANCH)
 
@@ -442,10 +448,12 @@ def test_a_head_that_the_agent_broke_is_not_trusted(checkout: Checkout, vcs: Rep
     assert (taken.agent_commits, taken.changes) == ((), (Change(Kind.ADDED, "f"),))
 
 
-def test_snapshots_work_where_the_user_converts_line_endings(checkout: Checkout, tmp_path: Path) -> None:
+def test_snapshots_work_where_the_user_converts_line_endings(
+    checkout: Checkout, open_vcs: Callable[[Path], Repository]
+) -> None:
     """With core.autocrlf the agent sees CRLF, and an untouched file is no change."""
     checkout.git("config", "core.autocrlf", "true")
-    vcs = Repository.discover(checkout.root, tmp_path / "state")
+    vcs = open_vcs(checkout.root)
     workspace = opened(vcs)
     assert (workspace.path / "README.md").read_bytes() == b"hello\r\n"
     os.utime(workspace.path / "README.md")
@@ -455,12 +463,14 @@ def test_snapshots_work_where_the_user_converts_line_endings(checkout: Checkout,
     assert checkout.content(taken.commit, "new.txt") == b"a\n"
 
 
-def test_the_users_own_excludes_apply(checkout: Checkout, tmp_path: Path) -> None:
+def test_the_users_own_excludes_apply(
+    checkout: Checkout, tmp_path: Path, open_vcs: Callable[[Path], Repository]
+) -> None:
     """info/exclude and the global excludes file decide what is untracked, as in the user's checkout."""
     (tmp_path / "ignore").write_text("*.global\n")
     checkout.git("config", "core.excludesFile", str(tmp_path / "ignore"))
     (checkout.root / ".git" / "info" / "exclude").write_text("*.local\n")
-    vcs = Repository.discover(checkout.root, tmp_path / "state")
+    vcs = open_vcs(checkout.root)
     workspace = opened(vcs)
     for name in ("a.global", "b.local", "c.txt"):
         (workspace.path / name).write_text("x")
