@@ -52,23 +52,31 @@ async def run(ctx: Context, task: TaskId, previous: str | None) -> None:
     )
     execute = StepExecute(ctx, task, number, workspace, contract, f"step-{task}-attempt-{number}")
     this = _Try(ctx, task, number, contract, execute)
+    try:
+        failure = await _judged(this, previous)
+    except asyncio.CancelledError:
+        await _keep_interrupted(this)
+        raise
+    _finish(this, failure, int((time.monotonic() - began) * 1000))
+    if failure is not None and not ctx.options.keep:
+        await workspaces.remove(ctx, task, workspace.path)
+
+
+async def _judged(this: _Try, previous: str | None) -> Failure | None:
+    """The work, its snapshot and the verdict on it; work that fails is kept before anybody hears of the failure."""
+    ctx, task, workspace = this.ctx, this.task, this.execute.workspace
     ctx.in_flight.add(task)
     try:
         this.outcome = await _work(this, previous)
         await tripwire.look(ctx)
-    except asyncio.CancelledError:
-        await _keep_interrupted(this)
-        raise
     finally:
         ctx.in_flight.discard(task)
-    taken = await keep.snapshot(ctx, task, number, workspace)
-    this.account = await ctx.offload(accounts.read, workspace.path, contract.report_path)
+    taken = await keep.snapshot(ctx, task, this.number, workspace)
+    this.account = await ctx.offload(accounts.read, workspace.path, this.contract.report_path)
     failure = await _verdict(this, taken)
     if failure is not None:
-        await keep.work(ctx, task, number, taken, failure.reason)
-    _finish(this, failure, int((time.monotonic() - began) * 1000))
-    if failure is not None and not ctx.options.keep:
-        await workspaces.remove(ctx, task, workspace.path)
+        await keep.work(ctx, task, this.number, taken, failure.reason)
+    return failure
 
 
 async def _keep_interrupted(this: _Try) -> None:

@@ -41,8 +41,14 @@ async def _attempts(ctx: Context, task: TaskId) -> Failure | None:
             return Failure(Reason.RECOVERIES_EXHAUSTED, words)
         if failure is not None:
             await asyncio.sleep(pause_ms(failure, step, ctx.options.backoff_base_ms) / 1000)
-        await attempt.run(ctx, task, step.message)
+        await attempt.run(ctx, task, step.message or _message_before_retry(ctx, task))
     return None
+
+
+def _message_before_retry(ctx: Context, task: TaskId) -> str | None:
+    """Why the sub-agent failed that this one replaces."""
+    before = [step for step in ctx.journal.state.superseded if step.task_id == task]
+    return before[-1].message if before else None
 
 
 def last_failure(step: StepState) -> Failure | None:

@@ -28,6 +28,7 @@ class StepState:
     final_status: str | None = None
     close_reason: str | None = None
     message: str | None = None
+    origin: str | None = None
     start_point: str | None = None
     attempts: int = 0
     failed_attempts: int = 0
@@ -82,8 +83,9 @@ class RunState:
 
     @property
     def ended(self) -> bool:
-        """Every child is closed and the run has its outcome."""
-        return self.status in (RunStatus.SUCCEEDED, RunStatus.FAILED)
+        """Every child is closed and the run has its outcome; a retry adds children to a run that had ended."""
+        outcome = self.status in (RunStatus.SUCCEEDED, RunStatus.FAILED)
+        return outcome and all(step.done for step in self.steps.values())
 
     def ordered(self) -> list[StepState]:
         return sorted(self.steps.values(), key=lambda step: TaskId(step.task_id).order)
@@ -180,6 +182,9 @@ def _created(state: RunState, fact: ev.SubagentCreated, _ts: str) -> RunState:
         step_id=fact.step_id,
         title=fact.title,
         contract=fact.contract,
+        origin=fact.origin,
+        # Attempts are counted on: their number names logs and kept work, and none may be written over.
+        attempts=0 if old is None else old.attempts,
     )
     return replace(state, steps=MappingProxyType(state.steps | {fact.task: step}), superseded=superseded)
 

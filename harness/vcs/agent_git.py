@@ -7,7 +7,7 @@ import re
 import stat
 from pathlib import Path
 
-from harness.errors import UsageError
+from harness.errors import MACHINE_FAULTS, UsageError
 from harness.model.changes import Workspace
 from harness.model.ids import CommitId, RefName
 from harness.vcs.refs import Refs
@@ -55,7 +55,9 @@ def replaced_link(workspace: Workspace) -> str | None:
 def _head(path: Path, refs: Refs) -> CommitId | None:
     try:
         content = start_of(path).decode("utf-8", "replace").strip()
-    except OSError:
+    except OSError as error:
+        if error.errno in MACHINE_FAULTS:
+            raise
         return None
     if _OID.fullmatch(content):
         return CommitId(content)

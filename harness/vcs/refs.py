@@ -10,6 +10,7 @@ from pygit2.enums import ReferenceType
 from harness.errors import EnvironmentProblem, GitFailed, RefMoved, UsageError
 from harness.model.ids import CommitId, RefName
 from harness.vcs.git import Git
+from harness.vcs.libgit2 import translated
 from harness.vcs.repo import Layout
 
 # A partial clone differs only in objects that may be absent, and an absent one is named when it is needed.
@@ -51,8 +52,12 @@ class Refs:
         return RefName(str(found.target))
 
     def all(self) -> dict[str, str]:
-        """Every ref and what it holds: an id, or the name that a symbolic ref points to."""
-        return {ref.name: str(ref.target) for ref in self._repo.references.iterator()}
+        """Every ref and what it holds: an id, or the name that a symbolic ref points to.
+
+        libgit2 leaves out what it cannot read: ask `read` before a missing name counts as deleted.
+        """
+        with translated("listing refs"):
+            return {ref.name: str(ref.target) for ref in self._repo.references.iterator()}
 
     def under(self, prefix: str) -> dict[RefName, CommitId]:
         found = {name: self.read(name) for name in sorted(self.all()) if name.startswith(prefix)}

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.errors import UsageError
+from harness.errors import MACHINE_FAULTS, UsageError
 from harness.model.ids import RefName
 
 _START_BYTES = 4096
@@ -33,7 +33,10 @@ class Survey:
 
 
 def tree(root: Path, submodules: Collection[str] = ()) -> Survey:
-    """Walks everything without following a link or opening a file; `submodules` count as nested even without `.git`."""
+    """Walks everything without following a link or opening a file; `submodules` count as nested even without `.git`.
+
+    Raises OSError when the machine is at fault: a walk that is not whole would lose work.
+    """
     seen = Survey()
     waiting = [("", False)]
     while waiting:
@@ -41,7 +44,9 @@ def tree(root: Path, submodules: Collection[str] = ()) -> Survey:
         try:
             with os.scandir(root / directory) as entries:
                 listed = list(entries)
-        except OSError:
+        except OSError as error:
+            if error.errno in MACHINE_FAULTS:
+                raise
             seen.unreadable.append(directory)
             continue
         if directory and any(entry.name == ".git" for entry in listed):

@@ -22,31 +22,37 @@ ZOO = {
     "poisons its index": 'printf garbage > "$(git rev-parse --git-dir)/index"; echo 1 > x.txt',
     "wrecks its HEAD": "printf '\\377garbage' > \"$(git rev-parse --git-dir)/HEAD\"; echo 1 > x.txt",
     "makes the bookkeeping folder a file": "rm -rf .orchestrix; echo 1 > .orchestrix",
-    "makes the bookkeeping folder a link": "rm -rf .orchestrix; ln -s / .orchestrix",
     "nests deeply": "d=.; for n in $(seq 200); do d=$d/d$n; done; mkdir -p $d && echo 1 > $d/x.txt",
     "ends its parent": "kill -9 $PPID; echo 1 > x.txt",
 }
 
 
 @pytest.mark.parametrize("sandbox", ["auto", "none"])
-@pytest.mark.parametrize("attack", ZOO)
-def test_an_attack_ends_in_a_verdict_and_never_in_a_crash(bench: Workbench, attack: str, sandbox: str) -> None:
-    """The attacker's step is merged or failed by the rules; the step after it is merged; nothing planted has run."""
-    if attack == "ends its parent" and sandbox == "none":
-        pytest.skip("without a PID namespace the parent's life is in the agent's hands; the log survives it")
+def test_every_attack_ends_in_a_verdict_and_the_run_goes_on(bench: Workbench, sandbox: str) -> None:
+    """Each attacker is merged or failed by the rules; the step after them is merged; nothing planted has run."""
+    # Without a PID namespace the parent's life is in the agent's hands: the kill sweep is about that.
+    attacks = [name for name in ZOO if sandbox != "none" or name != "ends its parent"]
     done = bench.run(
-        shell(ZOO[attack], env={"PARENT": str(bench.files)}, title=attack),
-        write("after.txt", "after\n", needs=[]),
+        *(shell(ZOO[name], env={"PARENT": str(bench.files)}, title=name) for name in attacks),
+        write("after.txt", "after\n"),
         overlap="allow",
-        flags=("--sandbox", sandbox),
+        flags=("--sandbox", sandbox, "-j", "1"),
     )
-    assert done.reasons[0] in ("merged", "agent_failed", "parent_tampered"), done.out
-    assert done.reasons[1] == "merged"
-    assert bench.tree(done.data["head"])["after.txt"] == "after"
-    if done.reasons[0] == "merged" and "x.txt" in ZOO[attack] and attack != "nests deeply":
-        assert bench.tree(done.data["head"])["x.txt"] == "1"
+    verdicts = dict(zip(attacks, done.reasons, strict=False))
+    odd = {name: verdict for name, verdict in verdicts.items() if verdict not in ("merged", "agent_failed")}
+    assert odd == {}, done.out
+    assert done.reasons[-1] == "merged"
+    tree = bench.tree(done.data["head"])
+    assert (tree["after.txt"], tree["x.txt"]) == ("after", "1")
+    assert "a.txt" not in tree
     assert not list(bench.root.rglob("*-ran"))
     assert bench.git("status", "--porcelain") == ""
+
+
+def test_a_link_in_place_of_the_bookkeeping_folder_is_not_followed(bench: Workbench) -> None:
+    """It is the agent's work like any other link; nothing is read or written through it, and the run goes on."""
+    done = bench.run(shell("rm -rf .orchestrix; ln -s / .orchestrix"), write("after.txt", "after\n"), overlap="allow")
+    assert done.reasons == ["merged", "merged"], done.out
 
 
 REPORTS = {
@@ -66,15 +72,23 @@ REPORTS = {
 }
 
 
-@pytest.mark.parametrize("kind", REPORTS)
-def test_a_report_of_any_kind_is_data(bench: Workbench, kind: str) -> None:
-    """The files decide; what the agent left at the report's place can neither break nor enrich the outcome."""
-    done = bench.run(shell(f"echo 1 > x.txt; {REPORTS[kind]}"))
-    assert (done.code, done.reasons) == (0, ["merged"]), done.out
-    text = bench.call("report", "latest", "--step", "0").out
-    assert "root:" not in text
-    assert len(text) < 100_000
-    assert bench.tree(done.data["head"]) == {**bench.tree("HEAD"), "x.txt": "1"}
+def test_a_report_of_any_kind_is_data(bench: Workbench) -> None:
+    """The files decide; what an agent left at its report's place can neither break nor enrich the outcome."""
+    done = bench.run(
+        *(
+            shell(f"echo 1 > {number}.txt; {script}", owns=[f"{number}.txt"], title=kind)
+            for number, (kind, script) in enumerate(REPORTS.items())
+        )
+    )
+    assert (done.code, dict(zip(REPORTS, done.reasons, strict=True))) == (0, dict.fromkeys(REPORTS, "merged")), done.out
+    for number in range(len(REPORTS)):
+        text = bench.call("report", "latest", "--step", str(number)).out
+        assert "root:" not in text
+        assert len(text) < 100_000
+    added = {f"{number}.txt": "1" for number in range(len(REPORTS))}
+    assert bench.tree(done.data["head"]) == {**bench.tree("HEAD"), **added}
+    broken = list(REPORTS).index("a tag without sense")
+    assert "front matter does not parse" in bench.call("report", "latest", "--step", str(broken)).out
 
 
 def test_escapes_and_workflow_commands_stay_text(bench: Workbench) -> None:

@@ -41,7 +41,7 @@ def register(app: typer.Typer) -> None:
         """Run PLAN in a CI job: events, JUnit XML, reports, and on GitHub a summary, outputs and annotations."""
         from harness.ci import console, surroundings  # noqa: PLC0415 - the engine is loaded by the commands that run
         from harness.ci.job import Job, Order  # noqa: PLC0415 - as above
-        from harness.cli import outcome  # noqa: PLC0415 - as above
+        from harness.cli import outcome, progress  # noqa: PLC0415 - as above
         from harness.runs.start import Wish  # noqa: PLC0415 - as above
 
         order = Order(
@@ -54,7 +54,7 @@ def register(app: typer.Typer) -> None:
         )
         job = Job(order, surroundings.read(os.environ))
         with console.guarded() as (out, err):
-            with outcome.watching(as_json=as_json, jsonl=False, quiet=quiet) as watch:
+            with progress.watching(quiet=quiet or as_json) as watch:
                 result = job.run(watch, outcome.notices)
             if job.around.obeys:
                 (err if as_json else out).obey(job.runner_log(result))

@@ -55,6 +55,6 @@ def register(app: typer.Typer) -> None:
         if dry_run:
             return outcome.dry_run(loaded, wanted, as_json=as_json)
         outcome.notices(project)
-        with outcome.watching(as_json=as_json, jsonl=jsonl, quiet=quiet, verbose=verbose) as watch:
+        with outcome.watching(project, as_json=as_json, jsonl=jsonl, quiet=quiet, verbose=verbose) as watch:
             state = start.start(project, wanted, wish, watch)
         return outcome.finish(project, state, land=land, into=into, as_json=as_json, jsonl=jsonl)
