@@ -27,7 +27,6 @@ import errno
 from enum import StrEnum
 from typing import Any, ClassVar
 
-
 # The machine, not the call, is at fault: such an error stops a run, it never judges a step.
 MACHINE_FAULTS = frozenset(
     {

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from harness.checks import account as accounts
@@ -59,7 +60,7 @@ async def run(ctx: Context, task: TaskId, previous: str | None) -> None:
         raise
     _finish(this, failure, int((time.monotonic() - began) * 1000))
     if failure is not None and not ctx.options.keep:
-        await workspaces.remove(ctx, task, workspace.path)
+        ctx.journal.append(await workspaces.remove(ctx, task, workspace.path))
 
 
 async def _judged(this: _Try, previous: str | None) -> Failure | None:
@@ -71,6 +72,9 @@ async def _judged(this: _Try, previous: str | None) -> Failure | None:
         await tripwire.look(ctx)
     finally:
         ctx.in_flight.discard(task)
+    if not _stands(workspace.path):
+        words = f"step {task} removed or replaced its own workspace: nothing can be taken from it"
+        return tripwire.verdict(ctx, task) or Failure(Reason.AGENT_FAILED, words)
     taken = await keep.snapshot(ctx, task, this.number, workspace)
     this.account = await ctx.offload(accounts.read, workspace.path, this.contract.report_path)
     failure = await _verdict(this, taken)
@@ -79,7 +83,14 @@ async def _judged(this: _Try, previous: str | None) -> Failure | None:
     return failure
 
 
+def _stands(workspace: Path) -> bool:
+    """Whether it still is the directory that was made; a link in its place could lead anywhere."""
+    return workspace.is_dir() and not workspace.is_symlink()
+
+
 async def _keep_interrupted(this: _Try) -> None:
+    if not _stands(this.execute.workspace.path):
+        return
     taken = await keep.snapshot(this.ctx, this.task, this.number, this.execute.workspace)
     await keep.work(this.ctx, this.task, this.number, taken, "interrupted")
 
@@ -124,7 +135,7 @@ async def _verdict(this: _Try, taken: Snapshot) -> Failure | None:
         or _admitted(this)
         or _emptiness(this, taken)
     )
-    if failure is not None:
+    if failure is not None or not this.contract.checks:
         return failure
     this.ctx.in_flight.add(this.task)
     try:

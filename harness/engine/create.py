@@ -59,7 +59,7 @@ def run(parts: Parts, lease: Lease, request: Request) -> None:
 
 
 def subagent(
-    plan: Plan, run_id: RunId, idx: int, sandbox: str, generation: int = 1, origin: str | None = None
+    plan: Plan, run_id: RunId, idx: int, sandbox: str, *, generation: int = 1, origin: str | None = None
 ) -> ev.SubagentCreated:
     """The fact that creates a step's sub-agent; a retried step gets a new sub-agent under the same contract."""
     if sandbox not in ("auto", "bwrap", "none"):

@@ -287,11 +287,16 @@ def _closed(step: StepState, fact: ev.SubagentClosed, _ts: str) -> StepState:
 
 
 def _workspace(step: StepState, fact: ev.WorkspacePreparing, _ts: str) -> StepState:
-    return replace(step, workspaces=(*(path for path in step.workspaces if path != fact.path), fact.path))
+    """A parked step is under way again while its checks run on the merged tree: they, too, may kill a coordinator."""
+    gate = step.state is State.WAITING_FOR_MERGE
+    others = (path for path in step.workspaces if path != fact.path)
+    return replace(step, workspaces=(*others, fact.path), open_attempt=gate or step.open_attempt)
 
 
 def _workspace_gone(step: StepState, fact: ev.WorkspaceRemoved, _ts: str) -> StepState:
-    return replace(step, workspaces=tuple(path for path in step.workspaces if path != fact.path))
+    gate = step.state is State.WAITING_FOR_MERGE
+    left = tuple(path for path in step.workspaces if path != fact.path)
+    return replace(step, workspaces=left, open_attempt=step.open_attempt and not gate)
 
 
 def _kept(step: StepState, fact: ev.WorkKept, _ts: str) -> StepState:

@@ -23,27 +23,31 @@ def retry(project: Project, run_id: RunId, task: TaskId, watch: Watch) -> RunSta
             f"step {task} of run {run_id} is not closed as failed", hint="`orchestrix resume` carries on with a run"
         )
     plan = Plan.model_validate(dict(state.plan))
-    again = [task, *_failed_because_of(state, plan, task)]
+    again = _to_do_again(state, plan, task)
     who = holder()
     lease = parts.store.acquire(run_id, who)
     sandbox = str(state.options.get("sandbox", "auto"))
     parts.store.append(
         lease,
-        [create.subagent(plan, run_id, int(item), sandbox, _generation(state, item), state.head) for item in again],
+        [
+            create.subagent(plan, run_id, idx, sandbox, generation=_generation(state, idx), origin=state.head)
+            for idx in again
+        ],
     )
     return signals.run(launch.carry_on(parts, lease, who, watch))
 
 
-def _failed_because_of(state: RunState, plan: Plan, task: TaskId) -> list[TaskId]:
-    """Failed dependants and, where the plan stops at a failure, what was stopped after it."""
+def _to_do_again(state: RunState, plan: Plan, task: TaskId) -> list[int]:
+    """The step, its failed dependants and, where the plan stops at a failure, what was stopped after it."""
     order = schedule(plan)
-    later = [step for step in state.ordered() if step.final_status == "failed" and step.step_idx > int(task)]
-    return [
-        TaskId(step.task_id)
-        for step in later
-        if int(task) in order.closure(step.step_idx) or step.close_reason == Reason.STOPPED
-    ]
+    again = [int(task)]
+    for step in state.ordered():
+        if step.final_status == "failed" and step.step_idx > int(task):
+            stands_on = set(order.closure(step.step_idx)) & set(again)
+            if stands_on or step.close_reason == Reason.STOPPED:
+                again.append(step.step_idx)
+    return again
 
 
-def _generation(state: RunState, task: TaskId) -> int:
-    return 2 + sum(step.task_id == task for step in state.superseded)
+def _generation(state: RunState, idx: int) -> int:
+    return 2 + sum(step.step_idx == idx for step in state.superseded)

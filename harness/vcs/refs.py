@@ -9,6 +9,7 @@ from pygit2.enums import ReferenceType
 
 from harness.errors import EnvironmentProblem, GitFailed, RefMoved, UsageError
 from harness.model.ids import CommitId, RefName
+from harness.vcs import locks
 from harness.vcs.git import Git
 from harness.vcs.libgit2 import translated
 from harness.vcs.repo import Layout
@@ -17,6 +18,7 @@ from harness.vcs.repo import Layout
 pygit2.settings.set_extensions(["partialclone"])
 _ABSENT = "0" * 40
 _SYMBOLIC_DEPTH = 5
+_OWN = ("refs/heads/orchestrix/", "refs/orchestrix/")
 
 
 class Refs:
@@ -100,6 +102,8 @@ class Refs:
         try:
             self._git.run("update-ref", *args)
         except GitFailed as failed:
+            if failed.details["machine"]:
+                raise
             now = self.read(ref)
             if now != old:
                 raise RefMoved(
@@ -112,7 +116,24 @@ class Refs:
                     f"{ref} cannot be made: {blocking} is in the way",
                     hint=f"rename that branch: git branch -m {blocking.removeprefix('refs/heads/')} <new name>",
                 ) from failed
-            raise
+            self._unlock(ref, failed)
+            self._git.run("update-ref", *args)
+
+    def _unlock(self, ref: RefName, failed: GitFailed) -> None:
+        """Takes away what a killed git left; a lock on somebody else's ref is named, not taken."""
+        where = self._git.git_dir
+        packed = (where / "packed-refs.lock", where / "packed-refs.new")
+        single = (where / f"{ref}.lock",)
+        found = [files for files in (single, packed) if files[0].exists()]
+        if not found:
+            raise failed
+        for files in found:
+            theirs = files is single and not ref.startswith(_OWN)
+            if theirs or not locks.remove_abandoned(*files):
+                raise EnvironmentProblem(
+                    f"{ref} cannot be moved: {files[0]} is in the way",
+                    hint="if no git is at work here, remove that file, then resume",
+                ) from failed
 
     def _blocking(self, ref: RefName) -> str | None:
         """The ref whose name is a directory of this one's, or the other way round."""

@@ -41,12 +41,8 @@ def tree(root: Path, submodules: Collection[str] = ()) -> Survey:
     waiting = [("", False)]
     while waiting:
         directory, nested = waiting.pop()
-        try:
-            with os.scandir(root / directory) as entries:
-                listed = list(entries)
-        except OSError as error:
-            if error.errno in MACHINE_FAULTS:
-                raise
+        listed = _listed(root / directory)
+        if listed is None:
             seen.unreadable.append(directory)
             continue
         if directory and any(entry.name == ".git" for entry in listed):
@@ -66,6 +62,17 @@ def tree(root: Path, submodules: Collection[str] = ()) -> Survey:
             elif nested:
                 seen.inside.append(path)
     return seen
+
+
+def _listed(directory: Path) -> list[os.DirEntry[str]] | None:
+    """The entries; None when the directory is closed to us."""
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except OSError as error:
+        if error.errno in MACHINE_FAULTS:
+            raise
+        return None
 
 
 def remove_traps(root: Path, seen: Survey) -> None:

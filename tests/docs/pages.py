@@ -60,9 +60,8 @@ def table(page: Path, heading: str) -> dict[str, list[str]]:
     _, found, rest = page.read_text().partition(f"# {heading}\n")
     assert found, f"{page.name} has no heading {heading!r}"
     rows = re.search(r"(?:^\|.*\n)+", rest.split("\n#", 1)[0], re.MULTILINE)
-    cells = (
-        [[cell.strip() for cell in line.strip("|").split(" | ")] for line in rows[0].splitlines()[2:]] if rows else []
-    )
+    lines = rows[0].splitlines()[2:] if rows else []
+    cells = [[cell.strip() for cell in re.split(r" \|(?= |$)", line.removeprefix("|"))] for line in lines]
     return {row[0].strip("` "): row[1:] for row in cells}
 
 

@@ -21,7 +21,7 @@ GUIDES = [
     *sorted((ROOT / "docs" / "how-to").glob("*.md")),
 ]
 PRIVATE = re.compile(
-    rb"/(?:home|root|Users|work)/(?!u\b)[a-z]|(?:pypi|pythonhosted|npmjs)\.(?:org|com)|index-url|BEGIN [A-Z ]*PRIVATE KEY"
+    rb"/(?:home|root|Users|work)/(?!u\b)[a-z]|(?:pypi|pythonhosted|npmjs)\.(?:org|com)|BEGIN [A-Z ]*PRIVATE KEY"
 )
 
 

@@ -31,7 +31,7 @@ EVENTS = REFERENCE / "events.md"
 def _errors() -> dict[str, type[OrchestrixError]]:
     """Every error class by its code, also those that a surface defines for itself."""
     for module in pkgutil.walk_packages(harness.__path__, "harness."):
-        if module.name.startswith(("harness.cli.o", "harness.errors", "harness.ci")):
+        if not module.name.endswith(("__main__", ".langgraph")):
             importlib.import_module(module.name)
     waiting, found = [OrchestrixError], {}
     while waiting:

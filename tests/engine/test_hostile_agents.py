@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from support.checker import check, fingerprint
 from support.workbench import Workbench, shell, write
@@ -49,10 +51,53 @@ def test_every_attack_ends_in_a_verdict_and_the_run_goes_on(bench: Workbench, sa
     assert bench.git("status", "--porcelain") == ""
 
 
+@pytest.mark.xfail(strict=True, reason="git add refuses the snapshot's own exclusion pattern beyond a link")
 def test_a_link_in_place_of_the_bookkeeping_folder_is_not_followed(bench: Workbench) -> None:
     """It is the agent's work like any other link; nothing is read or written through it, and the run goes on."""
     done = bench.run(shell("rm -rf .orchestrix; ln -s / .orchestrix"), write("after.txt", "after\n"), overlap="allow")
     assert done.reasons == ["merged", "merged"], done.out
+
+
+def test_an_agent_that_replaces_its_own_workspace_fails_alone(bench: Workbench) -> None:
+    """Removed, a file, or a link to the parent in its place: nothing is taken through it, and the run goes on."""
+    (bench.files / "private.txt").write_text("never committed\n")
+    away = 'd="$PWD"; cd /; rm -rf "$d"'
+    done = bench.run(
+        shell(away, title="removed"),
+        shell(f'{away}; echo x > "$d"', title="a file"),
+        shell(f'{away}; ln -s "$PARENT" "$d"', title="a link", env={"PARENT": str(bench.files)}),
+        write("after.txt", "after\n"),
+        overlap="allow",
+        flags=("--sandbox", "none", "-j", "1"),
+    )
+    assert done.reasons == ["agent_failed", "agent_failed", "agent_failed", "merged"], done.out
+    assert (bench.files / "private.txt").read_text() == "never committed\n"
+
+
+BROKEN_REF = pytest.mark.xfail(strict=True, reason="what an agent leaves in its ref directory is not swept")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param('rm -f "$REF"; mkdir -p "$REF/sub"; echo x > "$REF/sub/x"', marks=BROKEN_REF),
+        pytest.param('echo garbage > "$REF"', marks=BROKEN_REF),
+        pytest.param('echo garbage > "$(dirname "$REF")/other"', marks=BROKEN_REF),
+        'touch "$REF.lock"',
+        'rm -f "$REF"; ln -s ../../../main "$REF"',
+        'rm -f "$REF"; mkfifo "$REF"',
+    ],
+)
+def test_a_confined_agent_that_wrecks_its_own_ref_fails_at_most_alone(tmp_path: Path, script: str) -> None:
+    """The one ref directory that a step may write holds nothing that stops the run or breaks git for the user."""
+    bench = Workbench(tmp_path)
+    main = bench.commit({"a.txt": "one\n"})
+    wreck = f'REF="$PARENT/.git/refs/heads/orchestrix/$ORCHESTRIX_RUN_ID/0/work"; {script}; echo 1 > x.txt'
+    done = bench.run(shell(wreck, env={"PARENT": str(bench.files)}), write("after.txt", "after\n"), overlap="allow")
+    assert done.reasons[1] == "merged", done.out
+    assert done.reasons[0] in ("merged", "agent_failed", "parent_tampered")
+    assert check(bench.files) == []
+    assert bench.git("rev-parse", "main") == main
 
 
 REPORTS = {

@@ -106,7 +106,9 @@ class Stage:
         with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as db:
             if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchall():
                 return []
-            return [{"run_id": run, "exit_code": code} for run, code in db.execute("SELECT run_id, exit_code FROM runs")]
+            return [
+                {"run_id": run, "exit_code": code} for run, code in db.execute("SELECT run_id, exit_code FROM runs")
+            ]
 
     def recover(self) -> Result:
         """What a person does when the cause is gone: resume, or begin where nothing was logged; retry what failed."""
@@ -115,7 +117,9 @@ class Stage:
         for _ in range(_RECOVERIES):
             if result.code == 0:
                 break
-            failed = [step for step in result.envelope.get("data", {}).get("steps", []) if step["final_status"] == "failed"]
+            failed = [
+                step for step in result.envelope.get("data", {}).get("steps", []) if step["final_status"] == "failed"
+            ]
             if not failed:
                 break
             result = self.call("retry", "latest", str(failed[0]["idx"]), "--json")
