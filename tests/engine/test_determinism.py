@@ -16,7 +16,7 @@ def _plan(seed: int) -> list[dict]:
     dice = random.Random(seed)
     return [
         shell(
-            f"sleep {dice.uniform(0, 0.08):.3f}; seen=$(ls); echo "$seen" > part{idx}.txt",
+            f'sleep {dice.uniform(0, 0.08):.3f}; seen=$(ls); echo "$seen" > part{idx}.txt',
             title=f"part {idx}",
             owns=[f"part{idx}.txt"],
             needs=[idx - 3] if idx % 3 == 0 and idx else [],

@@ -15,7 +15,6 @@ import pkgutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 _PR_SET_PTRACER = 0x59616D61
@@ -33,17 +32,20 @@ def _import_everything() -> None:
 
 
 def _attach(options: list[str]) -> None:
+    """Returns when strace is there; what is needed to see that is opened before, so that no fault hits it."""
     ctypes.CDLL(None).prctl(_PR_SET_PTRACER, _ANYBODY, 0, 0, 0)
+    status = os.open("/proc/self/status", os.O_RDONLY)
     tracer = subprocess.Popen(
         ["strace", "-f", "-y", "-qq", "-b", "execve", "-s", "1", *options, "-p", str(os.getpid())],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    while "TracerPid:\t0\n" in Path("/proc/self/status").read_text():
+    while b"TracerPid:\t0\n" in os.pread(status, 4096, 0):
         if tracer.poll() is not None:
             os._exit(_NOT_ATTACHED)
         time.sleep(0.002)
+    os.close(status)
 
 
 def _become(order: dict[str, Any]) -> int:
