@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,6 +117,11 @@ class Project:
             runs_dir=self.runs_dir,
             checkout=self.root,
         )
+
+    def as_begun(self, run_id: RunId) -> Project:
+        """This project confined as the run was when it began: a resume must not quietly change that."""
+        sandbox = self.reading.state(run_id).options.get("sandbox", self.settings.sandbox)
+        return replace(self, settings=replace(self.settings, sandbox=sandbox))
 
     def find_run(self, name: str) -> RunId:
         """The run that a full id, an unambiguous prefix or `latest` names, also one known by its record alone."""

@@ -34,6 +34,7 @@ class Context:
     changed: dict[TaskId, list[str]] = field(default_factory=dict)
     merges: dict[tuple[CommitId, CommitId], CommitId] = field(default_factory=dict)
     base_checks: dict[str, bool] = field(default_factory=dict)
+    tracked: frozenset[str] = frozenset()
 
     @property
     def base(self) -> CommitId:

@@ -68,9 +68,9 @@ def last_failure(step: StepState) -> Failure | None:
 
 
 def final(failure: Failure, step: StepState, max_retries: int) -> bool:
-    """Whether no further attempt may be made; a rate limit pauses without using up a retry."""
+    """Whether no further attempt may be made; a rate limit pauses without using up a retry, but not for ever."""
     if failure.reason is Reason.RATE_LIMITED:
-        return False
+        return step.pauses > limits.RATE_LIMIT_PAUSES
     return not failure.retryable or step.failed_attempts > max_retries
 
 

@@ -68,6 +68,7 @@ async def _coordinate(ctx: Context, holder: dict[str, object]) -> RunState:
     try:
         async with _heartbeat(ctx):
             await ctx.offload(ctx.parts.vcs.seal_parent, ctx.run_id)
+            ctx.tracked = await ctx.offload(ctx.parts.vcs.tracked, ".orchestrix")
             await recover.recover(ctx)
             await Coordinator(ctx).run()
     except asyncio.CancelledError:

@@ -32,6 +32,7 @@ class StepState:
     start_point: str | None = None
     attempts: int = 0
     failed_attempts: int = 0
+    pauses: int = 0
     recoveries: int = 0
     open_attempt: bool = False
     ready: bool = False
@@ -227,6 +228,7 @@ def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> St
         open_attempt=False,
         ready=fact.ok,
         failed_attempts=failed,
+        pauses=step.pauses + paused,
         last_reason=fact.reason,
         last_paths=tuple(fact.paths),
         last_retry_ms=fact.retry_in_ms,

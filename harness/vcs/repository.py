@@ -187,6 +187,17 @@ class Repository:
             warnings=(*taken.warnings, *told),
         )
 
+    def sweep_refs(self, workspace: Workspace) -> None:
+        """Removes what an agent left among the refs besides its work branch; call it when its commits are kept."""
+        run = RunId(workspace.path.parent.parent.name)
+        with places.repository_lock(self.state_dir):
+            agent_git.sweep(workspace, self.common_dir, self._place(run, workspace.name).admin_trash)
+
+    def tracked(self, folder: str) -> frozenset[str]:
+        """The paths below a folder of the user's checkout that git tracks there."""
+        answer = Git(self.git_dir, self.root).run("ls-files", "-z", "--", f":(top,literal){folder}")
+        return frozenset(os.fsdecode(item) for item in answer.items())
+
     def remove_workspace(self, run: RunId, name: str) -> None:
         """Removes worktree and bookkeeping of this name, also half-made ones; never follows a link out of it."""
         worktrees.remove(self._place(run, name))

@@ -51,7 +51,6 @@ def test_every_attack_ends_in_a_verdict_and_the_run_goes_on(bench: Workbench, sa
     assert bench.git("status", "--porcelain") == ""
 
 
-@pytest.mark.xfail(strict=True, reason="git add refuses the snapshot's own exclusion pattern beyond a link")
 def test_a_link_in_place_of_the_bookkeeping_folder_is_not_followed(bench: Workbench) -> None:
     """It is the agent's work like any other link; nothing is read or written through it, and the run goes on."""
     done = bench.run(shell("rm -rf .orchestrix; ln -s / .orchestrix"), write("after.txt", "after\n"), overlap="allow")
@@ -74,15 +73,12 @@ def test_an_agent_that_replaces_its_own_workspace_fails_alone(bench: Workbench) 
     assert (bench.files / "private.txt").read_text() == "never committed\n"
 
 
-BROKEN_REF = pytest.mark.xfail(strict=True, reason="what an agent leaves in its ref directory is not swept")
-
-
 @pytest.mark.parametrize(
     "script",
     [
-        pytest.param('rm -f "$REF"; mkdir -p "$REF/sub"; echo x > "$REF/sub/x"', marks=BROKEN_REF),
-        pytest.param('echo garbage > "$REF"', marks=BROKEN_REF),
-        pytest.param('echo garbage > "$(dirname "$REF")/other"', marks=BROKEN_REF),
+        'rm -f "$REF"; mkdir -p "$REF/sub"; echo x > "$REF/sub/x"',
+        'echo garbage > "$REF"',
+        'echo garbage > "$(dirname "$REF")/other"',
         'touch "$REF.lock"',
         'rm -f "$REF"; ln -s ../../../main "$REF"',
         'rm -f "$REF"; mkfifo "$REF"',

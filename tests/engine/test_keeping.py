@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from support.workbench import Workbench, shell, write
 
 
@@ -51,7 +50,6 @@ def test_restore_has_nothing_to_do_after_success(bench: Workbench) -> None:
     assert "no run 'nope'" in bench.call("restore", "nope").err
 
 
-@pytest.mark.xfail(strict=True, reason="checkouts of one name share a state directory, but not a log")
 def test_a_run_of_another_checkout_is_not_cleaned_away(bench: Workbench, tmp_path: Path) -> None:
     """Two checkouts of one repository have logs of their own: clean in one leaves a live run of the other alone."""
     other = tmp_path / "second" / bench.files.name

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.support.workbench import Result, Workbench
+from support.workbench import Result, Workbench
 
 PATIENCE_SECONDS = 60.0
 KILLED = -9
