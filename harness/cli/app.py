@@ -7,6 +7,7 @@ import os
 import sys
 
 import typer
+from typer import completion
 
 from harness.cli import output
 from harness.errors import EnvironmentProblem, Exit, OrchestrixError, UsageError
@@ -91,6 +92,8 @@ def _wanted(argv: list[str]) -> str | None:
 
 def run(argv: list[str]) -> int:
     """The exit status of this call; never a traceback for what a user or the environment did."""
+    if "_ORCHESTRIX_COMPLETE" in os.environ:
+        completion.completion_init()
     wanted = _wanted(argv)
     alone = (wanted,) if wanted in COMMANDS else COMMANDS
     as_json = "--json" in argv
