@@ -23,8 +23,23 @@ An error says what happened, to which id, and what to do next (`hint`); `code` i
 
 from __future__ import annotations
 
+import errno
 from enum import StrEnum
 from typing import Any, ClassVar
+
+# The machine, not the call, is at fault: such an error stops a run, it never judges a step.
+MACHINE_FAULTS = frozenset(
+    {
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.EIO,
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EROFS,
+        errno.ENOMEM,
+        errno.ESTALE,
+    }
+)
 
 
 class Exit:

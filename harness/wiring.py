@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from harness.model.ids import RunId
 if TYPE_CHECKING:
     from harness.config.settings import Settings
     from harness.engine.parts import Parts
+    from harness.model.changes import WorkspaceKind
     from harness.ports import Processes, Store
     from harness.vcs.repository import Repository
 
@@ -106,6 +106,7 @@ class Project:
         from harness.tools.broker import Broker  # noqa: PLC0415 - as above
 
         table = registry.Registry(self.settings.agents)
+        self.choose_workspaces()
         return Parts(
             store=self.store,
             vcs=self.repository,
@@ -119,28 +120,62 @@ class Project:
             checkout=self.root,
         )
 
+    def choose_workspaces(self) -> WorkspaceKind:
+        """The kind of workspace that runs get here, and why."""
+        against = ""
+        if self.settings.keep:
+            against = "workspaces that are kept must be plain files for everybody"
+        elif not self.processes.protects_parent:
+            against = "without a sandbox, a step could write to the checkout that all steps share"
+        return self.repository.choose_workspaces(self.settings.workspace, against)
+
+    def as_begun(self, run_id: RunId) -> Project:
+        """This project confined, and working in the kind of workspace, as when the run began: a resume changes neither."""
+        options = self.reading.state(run_id).options
+        sandbox = options.get("sandbox", self.settings.sandbox)
+        workspace = options.get("workspace", self.settings.workspace)
+        return replace(self, settings=replace(self.settings, sandbox=sandbox, workspace=workspace))
+
     def find_run(self, name: str) -> RunId:
-        """The run that a full id, an unambiguous prefix or `latest` names; raises NotFound."""
-        known = self.reading.run_ids()
+        """The run that a full id, an unambiguous prefix or `latest` names, also one known by its record alone."""
+        known = self.reading.run_ids() if self.database.exists() else []
         if name == "latest":
             if not known:
                 raise NotFound("no run has been made here yet", hint="start one with `orchestrix run PLAN`")
             return known[-1]
         if name in known:
             return RunId(name)
-        found = [run for run in known if name and run.startswith(name)]
-        if len(found) == 1:
-            return found[0]
+        found = [run for run in (known + self.recorded()) if name and run.startswith(name)]
+        if len(found) == 1 or name in found:
+            return RunId(name) if name in found else found[0]
         if found:
             raise UsageError(f"{name!r} names {len(found)} runs", hint="give more of the id; see `orchestrix list`")
         raise NotFound(f"no run {name!r:.80} here", hint="see `orchestrix list`")
 
+    def recorded(self) -> list[RunId]:
+        """Runs that are here only as a record: they happened elsewhere and were fetched."""
+        known = set(self.reading.run_ids()) if self.database.exists() else set()
+        names = [ref.rsplit("/", 1)[-1] for ref in self.repository.refs_under("refs/orchestrix/runs/")]
+        return [RunId(name) for name in sorted(names) if name not in known]
+
+    def log(self, run_id: RunId) -> Store:
+        """The log that holds this run: the database, or the run's record."""
+        if self.database.exists() and run_id in self.reading.run_ids():
+            return self.reading
+        from harness.store.recorded import RecordedStore  # noqa: PLC0415 - only for runs that happened elsewhere
+
+        return RecordedStore.from_jsonl(self.repository.read_record(run_id)["events.jsonl"].decode())
+
+    def report(self, run_id: RunId, name: str) -> bytes | None:
+        """A report of the run, from its folder or its record; None when there is none yet."""
+        path = self.runs_dir / run_id / name
+        if path.is_file():
+            return path.read_bytes()
+        return self.repository.read_record(run_id).get(f"reports/{name}") if run_id in self.recorded() else None
+
 
 def holder() -> dict[str, Any]:
     """This process, as a lease names it."""
-    from harness.sandbox import identity  # noqa: PLC0415 - only a coordinator needs it
+    from harness.store import identity  # noqa: PLC0415 - only a coordinator needs it
 
-    who = identity.probe(os.getpid())
-    if who is None:
-        raise EnvironmentProblem("/proc is not readable", hint="mount /proc")
-    return {"pid": who.pid, "start_time": who.start_time, "boot_id": who.boot_id, "host": platform.node()}
+    return identity.this_process()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.errors import MACHINE_FAULTS
 from harness.model import limits
 
 _FENCE = "---"
@@ -35,6 +36,8 @@ def read(workspace: Path, report_path: str) -> Account:
     except FileNotFoundError:
         return Account()
     except OSError as error:
+        if error.errno in MACHINE_FAULTS:
+            raise
         return Account(problem=f"the report could not be read: {error.strerror}")
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)

@@ -7,6 +7,7 @@ import os
 import sys
 
 import typer
+from typer import completion
 
 from harness.cli import output
 from harness.errors import EnvironmentProblem, Exit, OrchestrixError, UsageError
@@ -79,10 +80,22 @@ def _enter(directory: str) -> None:
         ) from error
 
 
+def _wanted(argv: list[str]) -> str | None:
+    """The command, if nothing but -C stands before it."""
+    words = iter(argv)
+    for word in words:
+        if word != "-C":
+            return word
+        next(words, None)
+    return None
+
+
 def run(argv: list[str]) -> int:
     """The exit status of this call; never a traceback for what a user or the environment did."""
-    wanted = next((word for word in argv if not word.startswith("-")), None)
-    alone = (wanted,) if wanted in COMMANDS and argv[0] == wanted else COMMANDS
+    if "_ORCHESTRIX_COMPLETE" in os.environ:
+        completion.completion_init()
+    wanted = _wanted(argv)
+    alone = (wanted,) if wanted in COMMANDS else COMMANDS
     as_json = "--json" in argv
     try:
         result = typer.main.get_command(build(alone))(argv, standalone_mode=False, prog_name="orchestrix")
@@ -94,8 +107,10 @@ def run(argv: list[str]) -> int:
     except KeyboardInterrupt:
         output.failure(OrchestrixError("interrupted"), as_json=as_json)
         return Exit.SIGINT
-    except BrokenPipeError:
-        # The reader went away (`orchestrix events | head`): that is its right, not an error.
+    except (BrokenPipeError, SystemExit) as error:
+        # The reader went away (`orchestrix events | head`): that is its right, not an error, whatever Click makes of it.
+        if not isinstance(error, BrokenPipeError) and not isinstance(error.__context__, BrokenPipeError):
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.OK
     except OSError as error:

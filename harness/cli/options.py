@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -24,7 +24,13 @@ Jsonl = Annotated[bool, typer.Option("--jsonl", help="Print events as JSON lines
 Run = Annotated[str, typer.Argument(metavar="RUN", help="Run id, an unambiguous prefix of one, or `latest`.")]
 StepArgument = Annotated[str | None, typer.Argument(metavar="STEP", help="Step index or id.")]
 Jobs = Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Steps at once (default: cores).")]
-Sandbox = Annotated[str | None, typer.Option("--sandbox", help="auto, bwrap or none.")]
+Sandbox = Annotated[
+    Literal["auto", "bwrap", "none"] | None, typer.Option("--sandbox", help="How programs of a step are confined.")
+]
+Workspace = Annotated[
+    Literal["auto", "overlay", "checkout"] | None,
+    typer.Option("--workspace", help="How the files of a workspace are made."),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress on stderr.")]
 
 

@@ -30,9 +30,11 @@ def notices(project: Project) -> None:
 
 
 @contextmanager
-def watching(*, as_json: bool, jsonl: bool, quiet: bool, verbose: bool = False) -> Iterator[Watch]:
+def watching(
+    project: Project, *, as_json: bool, jsonl: bool = False, quiet: bool, verbose: bool = False
+) -> Iterator[Watch]:
     if jsonl:
-        yield progress.jsonl
+        yield progress.envelopes(project.store)
         return
     with progress.watching(quiet=quiet or as_json, verbose=verbose) as watch:
         yield watch

@@ -43,5 +43,6 @@ def say(text: str) -> None:
 
 def as_json_text(value: Any, *, indent: int | None = None) -> str:
     """JSON for a terminal, too: letters as they are, everything that does not print as an escape of JSON's own."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    utf8 = (sys.stdout.encoding or "utf-8").lower().replace("-", "") == "utf8"
+    text = json.dumps(value, ensure_ascii=not utf8, indent=indent)
     return _NOT_ASCII.sub(lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)

@@ -10,8 +10,10 @@ from typing import Any
 
 from harness.cli import output
 from harness.model.events import Fact
+from harness.model.ids import RunId
 from harness.model.state import RunState
 from harness.model.visible import visible
+from harness.ports import Store
 
 Watch = Callable[[Fact, RunState], None]
 
@@ -40,16 +42,18 @@ def watching(*, quiet: bool, verbose: bool = False) -> Iterator[Watch]:
         yield lambda fact, _state: _plain(fact, verbose=verbose)
 
 
-def jsonl(fact: Fact, state: RunState) -> None:
-    """Prints the newest envelope's essentials as one JSON line; used with --jsonl while the run goes on."""
-    body: dict[str, Any] = {
-        "type": fact.type,
-        "run_id": state.run_id,
-        "summary": fact.summary,
-        "payload": fact.payload(),
-    }
-    sys.stdout.write(output.as_json_text(body) + "\n")
-    sys.stdout.flush()
+def envelopes(store: Store) -> Watch:
+    """Prints every envelope of the run as one JSON line, as soon as it is durable."""
+    seen = 0
+
+    def watch(_fact: Fact, state: RunState) -> None:
+        nonlocal seen
+        for envelope in store.events(RunId(state.run_id), seen):
+            seen = envelope.seq
+            sys.stdout.write(output.as_json_text(envelope.as_dict()) + "\n")
+        sys.stdout.flush()
+
+    return watch
 
 
 def _is_terminal() -> bool:

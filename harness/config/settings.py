@@ -28,6 +28,7 @@ class Settings:
 
     jobs: int
     sandbox: Literal["auto", "bwrap", "none"]
+    workspace: Literal["auto", "overlay", "checkout"]
     reports: Literal["local", "commit"]
     keep: bool
     strict_parent: bool
@@ -144,7 +145,8 @@ def _flattened(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 inner = agent if isinstance(agent, dict) and agent else {"": agent}
                 yield from ((f"agents.{name}.{field}".removesuffix("."), item) for field, item in inner.items())
         elif key == "workspace" and isinstance(value, dict):
-            yield from ((f"workspace.{field}", item) for field, item in value.items())
+            fields = {"kind": "workspace"}
+            yield from ((fields.get(field, f"workspace.{field}"), item) for field, item in value.items())
         else:
             yield key, value
 

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from harness.checks import account as accounts
@@ -52,26 +53,44 @@ async def run(ctx: Context, task: TaskId, previous: str | None) -> None:
     )
     execute = StepExecute(ctx, task, number, workspace, contract, f"step-{task}-attempt-{number}")
     this = _Try(ctx, task, number, contract, execute)
+    try:
+        failure = await _judged(this, previous)
+    except asyncio.CancelledError:
+        await _keep_interrupted(this)
+        raise
+    _finish(this, failure, int((time.monotonic() - began) * 1000))
+    if failure is not None and not ctx.options.keep:
+        ctx.journal.append(await workspaces.remove(ctx, task, workspace.path))
+
+
+async def _judged(this: _Try, previous: str | None) -> Failure | None:
+    """The work, its snapshot and the verdict on it; work that fails is kept before anybody hears of the failure."""
+    ctx, task, workspace = this.ctx, this.task, this.execute.workspace
     ctx.in_flight.add(task)
     try:
         this.outcome = await _work(this, previous)
         await tripwire.look(ctx)
-    except asyncio.CancelledError:
-        await _keep_interrupted(this)
-        raise
     finally:
         ctx.in_flight.discard(task)
-    taken = await keep.snapshot(ctx, task, number, workspace)
-    this.account = await ctx.offload(accounts.read, workspace.path, contract.report_path)
+    if not _stands(workspace.path):
+        words = f"step {task} removed or replaced its own workspace: nothing can be taken from it"
+        return tripwire.verdict(ctx, task) or Failure(Reason.AGENT_FAILED, words)
+    taken = await keep.snapshot(ctx, task, this.number, workspace)
+    this.account = await ctx.offload(accounts.read, workspace.path, this.contract.report_path)
     failure = await _verdict(this, taken)
     if failure is not None:
-        await keep.work(ctx, task, number, taken, failure.reason)
-    _finish(this, failure, int((time.monotonic() - began) * 1000))
-    if failure is not None and not ctx.options.keep:
-        await workspaces.remove(ctx, task, workspace.path)
+        await keep.work(ctx, task, this.number, taken, failure.reason)
+    return failure
+
+
+def _stands(workspace: Path) -> bool:
+    """Whether it still is the directory that was made; a link in its place could lead anywhere."""
+    return workspace.is_dir() and not workspace.is_symlink()
 
 
 async def _keep_interrupted(this: _Try) -> None:
+    if not _stands(this.execute.workspace.path):
+        return
     taken = await keep.snapshot(this.ctx, this.task, this.number, this.execute.workspace)
     await keep.work(this.ctx, this.task, this.number, taken, "interrupted")
 
@@ -116,7 +135,7 @@ async def _verdict(this: _Try, taken: Snapshot) -> Failure | None:
         or _admitted(this)
         or _emptiness(this, taken)
     )
-    if failure is not None:
+    if failure is not None or not this.contract.checks:
         return failure
     this.ctx.in_flight.add(this.task)
     try:

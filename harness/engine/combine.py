@@ -14,9 +14,15 @@ from harness.model.verdict import Failure, Reason
 
 
 async def start_point(ctx: Context, task: TaskId, needs: tuple[int, ...]) -> CommitId | Failure:
-    """Base plus the step's needs, direct and indirect, merged in plan order."""
-    head = ctx.base
+    """Base plus the step's needs, direct and indirect, merged in plan order.
+
+    A retried step stands on what was integrated before the retry, and needs only what is retried with it.
+    """
+    origin = ctx.step(task).origin
+    head = CommitId(origin) if origin else ctx.base
     for need in needs:
+        if ctx.step(ctx.task(need)).origin != origin:
+            continue
         merged = await onto(ctx, head, ctx.task(need))
         if isinstance(merged, Failure):
             return Failure(

@@ -34,6 +34,7 @@ class Context:
     changed: dict[TaskId, list[str]] = field(default_factory=dict)
     merges: dict[tuple[CommitId, CommitId], CommitId] = field(default_factory=dict)
     base_checks: dict[str, bool] = field(default_factory=dict)
+    tracked: frozenset[str] = frozenset()
 
     @property
     def base(self) -> CommitId:
@@ -65,6 +66,10 @@ class Context:
         step = self.step(task)
         return {"sub_agent_id": step.sub_agent_id, "step_idx": step.step_idx, "task": step.task_id}
 
-    def note(self, task: TaskId, fact: type[ev.StepFact], **values: object) -> None:
+    def fact(self, task: TaskId, kind: type[ev.StepFact], **values: object) -> ev.StepFact:
+        """A fact about a step, not yet logged."""
+        return kind(**self.about(task), **values)  # type: ignore[arg-type]  # Value checks names and refuses others
+
+    def note(self, task: TaskId, kind: type[ev.StepFact], **values: object) -> None:
         """Appends one fact about a step."""
-        self.journal.append(fact(**self.about(task), **values))  # type: ignore[arg-type]  # checked by the dataclass
+        self.journal.append(self.fact(task, kind, **values))

@@ -48,11 +48,13 @@ class Coordinator:
             delegate.fail(self._ctx, task, failure)
         if self._ctx.step(task).state is State.FAILED:
             await integrate.close(self._ctx, task)
+        if self._ctx.step(task).final_status == "failed":
             self._after_failure(task)
         self._settled[task].set()
 
     async def _delegate(self, task: TaskId) -> None:
         ctx = self._ctx
+        await asyncio.sleep(0)  # every step has begun before one can be abandoned: a task that has not, cannot answer
         if ctx.step(task).state not in (State.CREATED, State.RUNNING):
             return
         needs = self._needs(task)

@@ -58,7 +58,9 @@ def run(parts: Parts, lease: Lease, request: Request) -> None:
     parts.store.append(lease, facts)
 
 
-def subagent(plan: Plan, run_id: RunId, idx: int, sandbox: str, generation: int = 1) -> ev.SubagentCreated:
+def subagent(
+    plan: Plan, run_id: RunId, idx: int, sandbox: str, *, generation: int = 1, origin: str | None = None
+) -> ev.SubagentCreated:
     """The fact that creates a step's sub-agent; a retried step gets a new sub-agent under the same contract."""
     if sandbox not in ("auto", "bwrap", "none"):
         raise UsageError(f"unknown sandbox {sandbox!r}", hint="use auto, bwrap or none")
@@ -72,4 +74,5 @@ def subagent(plan: Plan, run_id: RunId, idx: int, sandbox: str, generation: int 
         title=plan.steps[idx].title,
         step_id=plan.steps[idx].id,
         contract=contract.model_dump(mode="json"),
+        origin=origin,
     )

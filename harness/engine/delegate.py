@@ -36,13 +36,27 @@ async def _attempts(ctx: Context, task: TaskId) -> Failure | None:
         failure = last_failure(step)
         if failure is not None and final(failure, step, ctx.contract(task).execution.max_retries):
             return failure
-        if step.recoveries > ctx.options.recoveries:
-            words = f"the coordinator died {step.recoveries} times in step {task}"
-            return Failure(Reason.RECOVERIES_EXHAUSTED, words)
+        deadly = exhausted(ctx, task)
+        if deadly is not None:
+            return deadly
         if failure is not None:
             await asyncio.sleep(pause_ms(failure, step, ctx.options.backoff_base_ms) / 1000)
-        await attempt.run(ctx, task, step.message)
+        await attempt.run(ctx, task, step.message or _message_before_retry(ctx, task))
     return None
+
+
+def _message_before_retry(ctx: Context, task: TaskId) -> str | None:
+    """Why the sub-agent failed that this one replaces."""
+    before = [step for step in ctx.journal.state.superseded if step.task_id == task]
+    return before[-1].message if before else None
+
+
+def exhausted(ctx: Context, task: TaskId) -> Failure | None:
+    """Coordinators die by chance, but not always in the same step."""
+    deaths = ctx.step(task).recoveries
+    if deaths <= ctx.options.recoveries:
+        return None
+    return Failure(Reason.RECOVERIES_EXHAUSTED, f"the coordinator died {deaths} times in step {task}")
 
 
 def last_failure(step: StepState) -> Failure | None:
@@ -54,9 +68,9 @@ def last_failure(step: StepState) -> Failure | None:
 
 
 def final(failure: Failure, step: StepState, max_retries: int) -> bool:
-    """Whether no further attempt may be made; a rate limit pauses without using up a retry."""
+    """Whether no further attempt may be made; a rate limit pauses without using up a retry, but not for ever."""
     if failure.reason is Reason.RATE_LIMITED:
-        return False
+        return step.pauses > limits.RATE_LIMIT_PAUSES
     return not failure.retryable or step.failed_attempts > max_retries
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.engine import combine, failpoints, gate, keep, reports, tripwire, workspaces
+from harness.engine import combine, delegate, failpoints, gate, keep, reports, tripwire, workspaces
 from harness.engine.context import Context
 from harness.model import events as ev
 from harness.model.changes import Snapshot
@@ -17,6 +17,10 @@ async def integrate(ctx: Context, task: TaskId, needs: tuple[int, ...]) -> None:
     if broken:
         failure = Failure(Reason.DEPENDENCY_FAILED, f"step {task} stands on step {broken[0]}, which was not integrated")
         await refuse(ctx, task, failure)
+        return
+    deadly = delegate.exhausted(ctx, task)
+    if deadly is not None:
+        await refuse(ctx, task, deadly)
         return
     head = await restored_head(ctx)
     merged = await combine.onto(ctx, head, task)
@@ -97,16 +101,18 @@ async def close(ctx: Context, task: TaskId) -> None:
     step = ctx.step(task)
     merged = step.state is State.COMPLETED
     reports.finish(ctx, task)
+    removed: list[ev.Fact] = []
     if not ctx.options.keep:
-        await workspaces.remove_all(ctx, task)
+        removed = await workspaces.remove_all(ctx, task)
         if merged:
             await _drop_branch(ctx, task)
-    ctx.note(
+    closed = ctx.fact(
         task,
         ev.SubagentClosed,
         final_status="completed" if merged else "failed",
         close_reason=Reason.MERGED if merged else step.close_reason,
     )
+    ctx.journal.append(*removed, closed)
     reports.place(ctx, task)
 
 

@@ -31,6 +31,7 @@ async def snapshot(ctx: Context, task: TaskId, attempt: int, workspace: Workspac
     )
     for number, commit in enumerate(taken.agent_commits):
         await _point(ctx, keep_ref(ctx.run_id, task, f"agent-{attempt}-{number}"), commit)
+    await ctx.offload(ctx.parts.vcs.sweep_refs, workspace)
     await _point(ctx, ctx.branch(task), taken.commit)
     return taken
 

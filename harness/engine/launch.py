@@ -13,7 +13,7 @@ from harness.engine.journal import Journal, Watch
 from harness.engine.offload import Offload
 from harness.engine.options import Options
 from harness.engine.parts import Parts
-from harness.errors import EnvironmentProblem, OrchestrixError
+from harness.errors import EnvironmentProblem, Fenced, OrchestrixError
 from harness.model import events as ev
 from harness.model import limits
 from harness.model.plan import Plan
@@ -68,17 +68,32 @@ async def _coordinate(ctx: Context, holder: dict[str, object]) -> RunState:
     try:
         async with _heartbeat(ctx):
             await ctx.offload(ctx.parts.vcs.seal_parent, ctx.run_id)
+            ctx.tracked = await ctx.offload(ctx.parts.vcs.tracked, ".orchestrix")
             await recover.recover(ctx)
             await Coordinator(ctx).run()
     except asyncio.CancelledError:
         journal.append(ev.RunCancelled(cause="a signal asked the coordinator to stop"))
         raise
+    except (OrchestrixError, OSError):
+        _stop_if_replaced(ctx)
+        raise
+    # The record comes last: where it is, nothing of the run is left to do.
+    if not ctx.options.keep:
+        await ctx.offload(ctx.parts.vcs.forget_run, ctx.run_id)
     failpoints.hit("before:record")
     await ctx.offload(ctx.parts.vcs.write_record, ctx.run_id, record.files(ctx), ctx.options.commit_time)
     failpoints.hit("after:record")
-    if not ctx.options.keep:
-        await ctx.offload(ctx.parts.vcs.forget_run, ctx.run_id)
     return journal.state
+
+
+def _stop_if_replaced(ctx: Context) -> None:
+    """Whatever a replaced coordinator runs into is its successor's doing: raises Fenced if there is one."""
+    try:
+        ctx.parts.store.heartbeat(ctx.journal.lease)
+    except Fenced:
+        raise
+    except OrchestrixError:
+        return
 
 
 @contextlib.asynccontextmanager

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 
 from harness.engine.context import Context
-from harness.model.events import canonical
+from harness.errors import NotFound
+from harness.model.events import RunFinished, canonical
+from harness.model.ids import RunId
+from harness.ports import Store, Vcs
 
 
 def files(ctx: Context) -> dict[str, bytes]:
@@ -24,3 +27,13 @@ def files(ctx: Context) -> dict[str, bytes]:
         if path.suffix in (".md", ".json") and path.is_file():
             found[f"reports/{path.name}"] = path.read_bytes()
     return found
+
+
+def is_complete(store: Store, vcs: Vcs, run_id: RunId) -> bool:
+    """Whether the record holds the run's last end; a coordinator may have died between the two."""
+    ends = [envelope.hash for envelope in store.events(run_id) if envelope.type == RunFinished.type]
+    try:
+        recorded = vcs.read_record(run_id)
+    except NotFound:
+        return False
+    return bool(ends) and ends[-1].encode() in recorded["events.jsonl"]

@@ -49,7 +49,7 @@ async def _keep_interrupted(ctx: Context, task: TaskId) -> None:
             number = max(1, step.attempts)
             taken = await keep.snapshot(ctx, task, number, workspace)
             await keep.work(ctx, task, number, taken, "interrupted")
-        await workspaces.remove(ctx, task, path)
+        ctx.journal.append(await workspaces.remove(ctx, task, path))
 
 
 async def _finish_merge(ctx: Context, task: TaskId, intended: CommitId) -> None:

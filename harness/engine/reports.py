@@ -29,11 +29,11 @@ def park(ctx: Context, task: TaskId) -> str:
     return relative
 
 
-def _offer(path: Path, content: bytes) -> None:
+def _offer(path: Path, content: bytes, scratch: Path | None = None) -> None:
     """The copy beside the work is a courtesy: an agent may have left anything in its place, and the archive has it."""
     with contextlib.suppress(OSError):
         if not path.parent.is_symlink():
-            replace(path, content)
+            replace(path, content, scratch)
 
 
 def archive(ctx: Context, task: TaskId) -> Path:
@@ -58,13 +58,15 @@ def place(ctx: Context, task: TaskId) -> None:
     folder = ctx.parts.checkout / ".orchestrix"
     if ctx.options.reports == "commit" or folder.is_symlink() or not (folder / ".gitignore").is_file():
         return
-    _offer(folder / f"step-{task}-result.md", archive(ctx, task).read_bytes())
+    path = folder / f"step-{task}-result.md"
+    if f".orchestrix/{path.name}" not in ctx.tracked:
+        _offer(path, archive(ctx, task).read_bytes(), scratch=ctx.run_dir)
 
 
-def replace(path: Path, content: bytes) -> None:
-    """Whole or not at all: a temporary file, then a rename."""
+def replace(path: Path, content: bytes, scratch: Path | None = None) -> None:
+    """Whole or not at all: a temporary file, in `scratch` where the user looks at the folder itself, then a rename."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = (scratch or path.parent) / f".{path.name}.{os.getpid()}.tmp"
     temporary.unlink(missing_ok=True)
     with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "wb") as file:
         file.write(content)

@@ -30,7 +30,7 @@ async def temporary(ctx: Context, task: TaskId, start: CommitId, purpose: str) -
     try:
         yield workspace
     finally:
-        await ctx.offload(ctx.parts.vcs.remove_workspace, ctx.run_id, workspace.name)
+        await ctx.offload(ctx.parts.vcs.retire_workspace, ctx.run_id, workspace.name)
     ctx.note(task, ev.WorkspaceRemoved, path=str(workspace.path))
 
 
@@ -38,7 +38,16 @@ async def _open(ctx: Context, task: TaskId, start: CommitId, branch: RefName | N
     vcs = ctx.parts.vcs
     name = f"{task}-{purpose}-{ctx.journal.lease.epoch}"
     path = vcs.workspace_path(ctx.run_id, name)
-    ctx.note(task, ev.WorkspacePreparing, path=str(path), start_point=start, purpose=purpose)
+    kind = vcs.workspace_kind
+    ctx.note(
+        task,
+        ev.WorkspacePreparing,
+        path=str(path),
+        start_point=start,
+        purpose=purpose,
+        workspace=kind.name,
+        why=kind.why,
+    )
     failpoints.hit("before:workspace")
     workspace = await ctx.offload(vcs.open_workspace, ctx.run_id, name, start, branch)
     failpoints.hit("between:workspace")
@@ -47,14 +56,14 @@ async def _open(ctx: Context, task: TaskId, start: CommitId, branch: RefName | N
     return workspace
 
 
-async def remove_all(ctx: Context, task: TaskId) -> None:
-    """Removes what the step left on disk; its work is merged or kept by now."""
-    for path in ctx.step(task).workspaces:
-        await remove(ctx, task, Path(path))
+async def remove_all(ctx: Context, task: TaskId) -> list[ev.Fact]:
+    """Removes what the step left on disk, merged or kept by now; the facts are the caller's to log with the rest."""
+    return [await remove(ctx, task, Path(path)) for path in ctx.step(task).workspaces]
 
 
-async def remove(ctx: Context, task: TaskId, path: Path) -> None:
+async def remove(ctx: Context, task: TaskId, path: Path) -> ev.Fact:
+    """Doing it again after a crash does no harm, so that the outcome may be logged with what comes next."""
     failpoints.hit("before:workspace_removal")
-    await ctx.offload(ctx.parts.vcs.remove_workspace, ctx.run_id, path.name)
+    await ctx.offload(ctx.parts.vcs.retire_workspace, ctx.run_id, path.name)
     failpoints.hit("after:workspace_removal")
-    ctx.note(task, ev.WorkspaceRemoved, path=str(path))
+    return ctx.fact(task, ev.WorkspaceRemoved, path=str(path))

@@ -160,6 +160,7 @@ class SubagentCreated(StepFact):
     title: str
     step_id: str | None
     contract: dict[str, Any]
+    origin: str | None = None  # of a retried step: what it starts from instead of the run's base
 
     @property
     def summary(self) -> str:
@@ -256,6 +257,8 @@ class WorkspacePreparing(StepFact):
     path: str
     start_point: str
     purpose: str
+    workspace: str = "checkout"
+    why: str = ""
 
     @property
     def summary(self) -> str:

@@ -28,9 +28,11 @@ class StepState:
     final_status: str | None = None
     close_reason: str | None = None
     message: str | None = None
+    origin: str | None = None
     start_point: str | None = None
     attempts: int = 0
     failed_attempts: int = 0
+    pauses: int = 0
     recoveries: int = 0
     open_attempt: bool = False
     ready: bool = False
@@ -82,8 +84,9 @@ class RunState:
 
     @property
     def ended(self) -> bool:
-        """Every child is closed and the run has its outcome."""
-        return self.status in (RunStatus.SUCCEEDED, RunStatus.FAILED)
+        """Every child is closed and the run has its outcome; a retry adds children to a run that had ended."""
+        outcome = self.status in (RunStatus.SUCCEEDED, RunStatus.FAILED)
+        return outcome and all(step.done for step in self.steps.values())
 
     def ordered(self) -> list[StepState]:
         return sorted(self.steps.values(), key=lambda step: TaskId(step.task_id).order)
@@ -180,6 +183,9 @@ def _created(state: RunState, fact: ev.SubagentCreated, _ts: str) -> RunState:
         step_id=fact.step_id,
         title=fact.title,
         contract=fact.contract,
+        origin=fact.origin,
+        # Attempts are counted on: their number names logs and kept work, and none may be written over.
+        attempts=0 if old is None else old.attempts,
     )
     return replace(state, steps=MappingProxyType(state.steps | {fact.task: step}), superseded=superseded)
 
@@ -222,6 +228,7 @@ def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> St
         open_attempt=False,
         ready=fact.ok,
         failed_attempts=failed,
+        pauses=step.pauses + paused,
         last_reason=fact.reason,
         last_paths=tuple(fact.paths),
         last_retry_ms=fact.retry_in_ms,
@@ -282,11 +289,16 @@ def _closed(step: StepState, fact: ev.SubagentClosed, _ts: str) -> StepState:
 
 
 def _workspace(step: StepState, fact: ev.WorkspacePreparing, _ts: str) -> StepState:
-    return replace(step, workspaces=(*(path for path in step.workspaces if path != fact.path), fact.path))
+    """A parked step is under way again while its checks run on the merged tree: they, too, may kill a coordinator."""
+    gate = step.state is State.WAITING_FOR_MERGE
+    others = (path for path in step.workspaces if path != fact.path)
+    return replace(step, workspaces=(*others, fact.path), open_attempt=gate or step.open_attempt)
 
 
 def _workspace_gone(step: StepState, fact: ev.WorkspaceRemoved, _ts: str) -> StepState:
-    return replace(step, workspaces=tuple(path for path in step.workspaces if path != fact.path))
+    gate = step.state is State.WAITING_FOR_MERGE
+    left = tuple(path for path in step.workspaces if path != fact.path)
+    return replace(step, workspaces=left, open_attempt=step.open_attempt and not gate)
 
 
 def _kept(step: StepState, fact: ev.WorkKept, _ts: str) -> StepState:

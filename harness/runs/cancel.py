@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import platform
-import signal
 import time
 
 from harness.errors import Busy, EnvironmentProblem, NotFound
 from harness.model.ids import RunId
 from harness.model.process import ProcessIdentity
-from harness.sandbox import identity
+from harness.sandbox import identity, tree
 from harness.wiring import Project
 
 _PATIENCE_SECONDS = 10.0
@@ -18,15 +16,16 @@ _PAUSE_SECONDS = 0.05
 
 
 def cancel(project: Project, run_id: RunId) -> None:
-    """Returns when the coordinator has let go of the run; raises when nobody holds it or it does not let go."""
+    """Returns when the coordinator, also a stopped one, let go; raises when nobody holds the run or it does not let go."""
     who = project.reading.holder(run_id)
     if who is None:
         raise NotFound(f"nobody is driving run {run_id}", hint="`orchestrix resume` carries on with it")
     if who.get("host") != platform.node():
         raise EnvironmentProblem(f"run {run_id} is driven on {who.get('host')}", hint="cancel it there")
     process = ProcessIdentity(int(who["pid"]), str(who["start_time"]), str(who["boot_id"]))
-    if identity.alive(process):
-        os.kill(process.pid, signal.SIGTERM)
+    found = tree.read(process.pid)
+    if found is not None and identity.alive(process):
+        tree.terminate([found])
     until = time.monotonic() + _PATIENCE_SECONDS
     while identity.alive(process) and project.reading.holder(run_id) is not None:
         if time.monotonic() > until:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from harness.engine import launch, signals
+from harness.engine import launch, record, signals
 from harness.engine.journal import Watch
 from harness.errors import UsageError
 from harness.model import events as ev
@@ -19,7 +19,7 @@ def resume(project: Project, run_id: RunId, watch: Watch, *, accept_changed_plan
     """Continues from the log; a run that has ended is returned as it is; raises Busy while another coordinator lives."""
     parts = project.parts()
     state = parts.store.state(run_id)
-    if state.ended:
+    if state.ended and record.is_complete(parts.store, parts.vcs, run_id):
         return state
     changed = _changed_plan(state)
     if changed and not accept_changed_plan:

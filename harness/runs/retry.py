@@ -10,36 +10,44 @@ from harness.model.lifecycle import RunStatus
 from harness.model.plan import Plan
 from harness.model.schedule import schedule
 from harness.model.state import RunState
+from harness.model.verdict import Reason
 from harness.wiring import Project, holder
 
 
 def retry(project: Project, run_id: RunId, task: TaskId, watch: Watch) -> RunState:
-    """The step and its failed dependants run again on what they need; what was merged stays merged."""
+    """The step and what failed because of it run again, on top of all that is merged; what was merged stays merged."""
     parts = project.parts()
     state = parts.store.state(run_id)
     if state.status is RunStatus.RUNNING or state.steps[task].final_status != "failed":
         raise UsageError(
             f"step {task} of run {run_id} is not closed as failed", hint="`orchestrix resume` carries on with a run"
         )
-    again = [task, *_failed_dependants(state, task)]
+    plan = Plan.model_validate(dict(state.plan))
+    again = _to_do_again(state, plan, task)
     who = holder()
     lease = parts.store.acquire(run_id, who)
-    plan = Plan.model_validate(dict(state.plan))
     sandbox = str(state.options.get("sandbox", "auto"))
     parts.store.append(
-        lease, [create.subagent(plan, run_id, int(item), sandbox, _generation(state, item)) for item in again]
+        lease,
+        [
+            create.subagent(plan, run_id, idx, sandbox, generation=_generation(state, idx), origin=state.head)
+            for idx in again
+        ],
     )
     return signals.run(launch.carry_on(parts, lease, who, watch))
 
 
-def _failed_dependants(state: RunState, task: TaskId) -> list[TaskId]:
-    plan = schedule(Plan.model_validate(dict(state.plan)))
-    return [
-        TaskId(step.task_id)
-        for step in state.ordered()
-        if step.final_status == "failed" and int(task) in plan.closure(step.step_idx)
-    ]
+def _to_do_again(state: RunState, plan: Plan, task: TaskId) -> list[int]:
+    """The step, its failed dependants and, where the plan stops at a failure, what was stopped after it."""
+    order = schedule(plan)
+    again = [int(task)]
+    for step in state.ordered():
+        if step.final_status == "failed" and step.step_idx > int(task):
+            stands_on = set(order.closure(step.step_idx)) & set(again)
+            if stands_on or step.close_reason == Reason.STOPPED:
+                again.append(step.step_idx)
+    return again
 
 
-def _generation(state: RunState, task: TaskId) -> int:
-    return 2 + sum(step.task_id == task for step in state.superseded)
+def _generation(state: RunState, idx: int) -> int:
+    return 2 + sum(step.step_idx == idx for step in state.superseded)

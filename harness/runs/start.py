@@ -44,6 +44,7 @@ def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
             jobs=settings.parallel,
             commit_time=project.clock.commit_time(),
             sandbox=settings.sandbox,
+            workspace=settings.workspace,
             reports=settings.reports,
             keep=settings.keep,
             strict_parent=settings.strict_parent,
@@ -98,7 +99,12 @@ def new_id(project: Project, wanted: create.Request, wish: Wish) -> RunId:
         if wish.run_id in known:
             driver = project.store.holder(RunId(wish.run_id))
             if driver is not None:
-                raise Busy(f"run {wish.run_id} is being driven by process {driver.get('pid')} on {driver.get('host')}")
+                raise Busy(
+                    f"run {wish.run_id} is held by process {driver.get('pid')} on {driver.get('host')}",
+                    hint="wait for it, or cancel it with `orchestrix cancel`",
+                    run_id=wish.run_id,
+                    holder=dict(driver),
+                )
             raise UsageError(f"run {wish.run_id} exists already", hint="`orchestrix resume` carries on with a run")
         return RunId(wish.run_id)
     clock = project.clock

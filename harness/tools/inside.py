@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.errors import ContractViolation, ToolFailed
+from harness.errors import MACHINE_FAULTS, ContractViolation, ToolFailed
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINKS = 40
@@ -90,7 +90,8 @@ class Inside:
                     file.write(content)
                 os.replace(temporary, spot.name, src_dir_fd=spot.directory, dst_dir_fd=spot.directory)
             except BaseException:
-                os.unlink(temporary, dir_fd=spot.directory)
+                with contextlib.suppress(OSError):  # the first error is the one to hear of
+                    os.unlink(temporary, dir_fd=spot.directory)
                 raise
 
     def remove(self, path: str) -> None:
@@ -241,9 +242,11 @@ def _words(path: str) -> list[str]:
 
 @contextlib.contextmanager
 def _told(path: str) -> Iterator[None]:
-    """Failures of the system as failures of the tool."""
+    """Failures of the system as failures of the tool, unless the machine is at fault: that judges no step."""
     try:
         yield
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in MACHINE_FAULTS:
+            raise
         words = error.strerror if isinstance(error, OSError) else str(error)
         raise ToolFailed(f"{path!r:.200}: {words}", path=path[:200]) from error

@@ -12,9 +12,10 @@ from harness.vcs.private import PrivateDir
 
 
 def commits(private: PrivateDir, stranger: Path, tips: Sequence[CommitId], start: CommitId) -> str | None:
-    """Copies what the tips add to `start` into the user's object store; a sentence when that cannot be done.
+    """Copies what the tips add to `start` into the user's object store; a sentence when these commits cannot be.
 
     Git checks every object on the way in; the stranger's directory is only read, and never becomes an alternate.
+    Raises GitFailed when the machine is at fault.
     """
     reader = Git(private.path, objects=stranger, alternate=private.shared_objects)
     writer = Git(private.path, objects=private.shared_objects)
@@ -23,5 +24,7 @@ def commits(private: PrivateDir, stranger: Path, tips: Sequence[CommitId], start
         pack = reader.run("pack-objects", "--quiet", "--revs", "--stdout", stdin=wanted.encode())
         writer.run("unpack-objects", "-q", "--strict", stdin=pack.out)
     except GitFailed as failed:
+        if failed.details.get("machine"):
+            raise
         return f"the agent's own commits are not kept: {failed.message}"
     return None

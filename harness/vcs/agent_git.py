@@ -7,9 +7,10 @@ import re
 import stat
 from pathlib import Path
 
-from harness.errors import UsageError
+from harness.errors import MACHINE_FAULTS, UsageError
 from harness.model.changes import Workspace
 from harness.model.ids import CommitId, RefName
+from harness.vcs import removal
 from harness.vcs.refs import Refs
 from harness.vcs.survey import start_of
 
@@ -17,13 +18,35 @@ _OID = re.compile(r"[0-9a-f]{40}")
 
 
 def disarm(workspace: Workspace, common_dir: Path) -> None:
-    """Unlinks pipes and links where the agent could write refs: git and libgit2 would wait on them or follow them."""
+    """Unlinks what is no plain ref where the agent could write refs.
+
+    Git and libgit2 would wait on a pipe, follow a link, trip over garbage and respect a forgotten lock.
+    """
     if workspace.branch is None:
         return
     for path in (common_dir / workspace.branch).parent.rglob("*"):
         mode = path.lstat().st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        if not stat.S_ISDIR(mode) and not (stat.S_ISREG(mode) and _is_ref(path)):
             path.unlink()
+
+
+def _is_ref(path: Path) -> bool:
+    return bool(_OID.fullmatch(start_of(path).decode("ascii", "replace").removesuffix("\n"))) and path.suffix != ".lock"
+
+
+def sweep(workspace: Workspace, common_dir: Path, trash: Path) -> None:
+    """Leaves nothing but the work branch itself where the agent could write refs and reflogs; its tips are kept by now."""
+    if workspace.branch is None:
+        return
+    disarm(workspace, common_dir)
+    branch = common_dir / workspace.branch
+    left = (
+        [path for path in branch.parent.iterdir() if path != branch or path.is_dir()] if branch.parent.is_dir() else []
+    )
+    logs = (common_dir / "logs" / workspace.branch).parent
+    for path in (*left, *([logs] if os.path.lexists(logs) else [])):
+        removal.discard(path, trash)
+    removal.remove_if_empty(trash)
 
 
 def tips(workspace: Workspace, refs: Refs) -> tuple[CommitId, ...]:
@@ -55,7 +78,9 @@ def replaced_link(workspace: Workspace) -> str | None:
 def _head(path: Path, refs: Refs) -> CommitId | None:
     try:
         content = start_of(path).decode("utf-8", "replace").strip()
-    except OSError:
+    except OSError as error:
+        if error.errno in MACHINE_FAULTS:
+            raise
         return None
     if _OID.fullmatch(content):
         return CommitId(content)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import EnvironmentProblem, GitFailed
+from harness.errors import MACHINE_FAULTS, EnvironmentProblem, GitFailed
 
 TIMEOUT_S = 900
 _HARDENED = (
@@ -31,6 +31,7 @@ _HARDENED = (
     "submodule.recurse=false",
     "diff.external=",
     "advice.addEmbeddedRepo=false",
+    "advice.graftFileDeprecated=false",
 )
 _OPTIONS = tuple(word for setting in _HARDENED for word in ("-c", setting))
 _FIXED = {
@@ -44,6 +45,7 @@ _FIXED = {
     "LC_ALL": "C",
 }
 _NO_CONFIG = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
+_MACHINE_FAULTS = tuple(os.strerror(number) for number in sorted(MACHINE_FAULTS))
 _CONFIG_VARIABLES = ("GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
 
 
@@ -58,9 +60,19 @@ class Answer:
     @property
     def last_error(self) -> str:
         """The last line that says what went wrong."""
-        lines = [line.strip() for line in text(self.err).splitlines() if line.strip()]
-        causes = [line for line in lines if line.startswith(("fatal:", "error:"))]
-        return (causes or lines or [f"exit status {self.code}"])[-1]
+        if self.code < 0:
+            return f"it was ended by signal {-self.code}"
+        causes = [line for line in self._lines if line.startswith(("fatal:", "error:"))]
+        return (causes or self._lines or [f"exit status {self.code}"])[-1]
+
+    @property
+    def machine_fault(self) -> str:
+        """The line that names a fault of the machine; git goes on after some, and its answer is then not whole."""
+        return next((line for line in self._lines if line.rstrip(".").endswith(_MACHINE_FAULTS)), "")
+
+    @property
+    def _lines(self) -> list[str]:
+        return [line.strip() for line in text(self.err).splitlines() if line.strip()]
 
     def items(self) -> list[bytes]:
         """The NUL-terminated items of the output."""
@@ -151,10 +163,13 @@ def execute(argv: list[str | bytes], *, env: Mapping[str, str], cwd: Path, stdin
 
 
 def _checked(answer: Answer, args: tuple[str | bytes, ...], ok: Collection[int]) -> Answer:
-    if answer.code not in ok:
-        verb = os.fsdecode(args[0])
+    fault = answer.machine_fault
+    if fault or answer.code not in ok:
         raise GitFailed(
-            f"git {verb} failed: {answer.last_error}", hint="see `orchestrix doctor`", exit_status=answer.code
+            f"git {os.fsdecode(args[0])} failed: {fault or answer.last_error}",
+            hint="free space or descriptors, then resume" if fault else "see `orchestrix doctor`",
+            exit_status=answer.code,
+            machine=bool(fault) or answer.code < 0,
         )
     return answer
 

@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from harness.errors import EnvironmentProblem
+from harness.model.changes import WorkspaceKind
 from harness.vcs import overlay
 
 Mode = Literal["auto", "overlay", "checkout"]
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """`checkout` (every workspace has all files) or `overlay` (one shared checkout, changes apart), and why."""
-
-    name: Literal["overlay", "checkout"]
-    why: str
+CHECKOUT = WorkspaceKind("checkout", "the kind that works everywhere")
 
 
-CHECKOUT = Kind("checkout", "the kind that works everywhere")
-
-
-def choose(mode: Mode, state_dir: Path, against: str) -> Kind:
+def choose(mode: Mode, state_dir: Path, against: str) -> WorkspaceKind:
     """`against` is why an overlay would be wrong here, if it would; only an explicit wish overrules it.
 
     Raises EnvironmentProblem when an overlay was asked for and cannot be mounted.
     """
     if mode == "checkout":
-        return Kind("checkout", "asked for")
+        return WorkspaceKind("checkout", "asked for")
     if mode == "auto" and against:
-        return Kind("checkout", against)
+        return WorkspaceKind("checkout", against)
     problem = overlay.why_not(state_dir)
     if not problem:
-        return Kind("overlay", "asked for" if mode == "overlay" else "overlays can be mounted here")
+        return WorkspaceKind("overlay", "asked for" if mode == "overlay" else "overlays can be mounted here")
     if mode == "overlay":
         raise EnvironmentProblem(
             f"overlay workspaces were asked for, but {problem}", hint="use `--workspace auto` or `--workspace checkout`"
         )
-    return Kind("checkout", problem)
+    return WorkspaceKind("checkout", problem)

@@ -90,7 +90,7 @@ class Layered:
         for path, file in files:
             where = os.fsencode(place.upper) + b"/" + path
             if stat.S_ISLNK(file.mode):
-                file.blob = self._objects.new_blob(os.readlink(where))
+                file.blob = self._objects.new_blob(os.readlink(where))  # noqa: PTH115 - the bytes of the link
             elif converts or file.size > _IN_MEMORY_BYTES:
                 by_git.append((path, file))
             else:

@@ -13,6 +13,7 @@ from harness.errors import GitFailed, UsageError
 from harness.model.changes import Change, Kind
 from harness.model.ids import CommitId, TreeId
 from harness.vcs.git import text
+from harness.vcs.libgit2 import translated
 
 Entries = dict[bytes, tuple[int, str]]
 EMPTY_TREE = TreeId("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
@@ -21,17 +22,21 @@ EMPTY_TREE = TreeId("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 class Objects:
     """Reads and writes commits, trees and blobs."""
 
+    @translated("opening the object store")
     def __init__(self, directory: Path) -> None:
         self._repo = pygit2.Repository()
         self._repo.set_odb(pygit2.Odb(str(directory)))
 
+    @translated("looking for a commit")
     def has_commit(self, oid: str) -> bool:
         found = self._repo.get(oid)
         return found is not None and found.type == pygit2.enums.ObjectType.COMMIT
 
+    @translated("reading a commit")
     def tree_of(self, commit: str) -> TreeId:
         return TreeId(str(self._root(commit).id))
 
+    @translated("writing a commit")
     def commit(
         self, tree: TreeId, parents: Sequence[CommitId], message: str, *, when: int, identity: tuple[str, str]
     ) -> CommitId:
@@ -43,6 +48,7 @@ class Objects:
         made = self._repo.create_commit(None, who, who, body, tree, [str(parent) for parent in parents])
         return CommitId(str(made))
 
+    @translated("comparing trees")
     def changes(self, old: str, new: str) -> tuple[Change, ...]:
         """Paths that differ between two commits or trees, both sides of a rename, sorted.
 
@@ -53,11 +59,13 @@ class Objects:
         shown = {text(path): kind for path, kind in kinds.items()}
         return tuple(Change(shown[path], path) for path in sorted(shown))
 
+    @translated("writing a tree")
     def with_file(self, tree: TreeId, path: str, content: bytes) -> TreeId:
         """The tree with one regular file added or replaced; raises UsageError for a path that no tree can hold."""
         parts = _parts(path)
         return TreeId(str(self._placed(self._get(tree), parts, self._repo.create_blob(content))))
 
+    @translated("writing a tree")
     def tree_from(self, files: Mapping[str, bytes]) -> TreeId:
         """A tree of regular files."""
         tree = EMPTY_TREE
@@ -68,20 +76,25 @@ class Objects:
 
     def files(self, tree: str) -> Iterator[tuple[str, bytes]]:
         """Every regular file of a tree or commit, with its path."""
-        yield from self._files(self._root(tree), "")
+        with translated("reading a tree"):
+            yield from self._files(self._root(tree), "")
 
+    @translated("reading a file")
     def blob(self, oid: str) -> bytes:
         return bytes(self._get(oid).data)
 
+    @translated("writing a blob")
     def new_blob(self, content: bytes) -> str:
         return str(self._repo.create_blob(content))
 
+    @translated("writing a tree")
     def tree(self, entries: Entries) -> TreeId:
         """A tree object of these entries; the bytes of their names stay what they are."""
         ordered = sorted(entries.items(), key=lambda item: item[0] + (b"/" if item[1][0] == FileMode.TREE else b""))
         raw = b"".join(b"%o %s\0%s" % (mode, name, bytes.fromhex(oid)) for name, (mode, oid) in ordered)
         return TreeId(str(self._repo.write(pygit2.enums.ObjectType.TREE, raw)))
 
+    @translated("reading a tree")
     def entries(self, tree: str) -> Entries:
         """Mode and id of each entry of one tree."""
         return self._entries(self._get(tree))

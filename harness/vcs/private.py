@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.errors import MACHINE_FAULTS
 from harness.vcs.effective import Effective
 from harness.vcs.git import Git
 from harness.vcs.places import make_private
@@ -113,5 +114,7 @@ def _config(path: Path, effective: Effective) -> bytes:
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
-    except OSError:
+    except OSError as error:
+        if error.errno in MACHINE_FAULTS:
+            raise
         return b""

@@ -11,13 +11,16 @@ from pygit2.enums import ReferenceType
 
 from harness.errors import EnvironmentProblem, GitFailed, RefMoved, UsageError
 from harness.model.ids import CommitId, RefName
+from harness.vcs import locks
 from harness.vcs.git import Git
+from harness.vcs.libgit2 import translated
 from harness.vcs.repo import Layout
 
 # A partial clone differs only in objects that may be absent, and an absent one is named when it is needed.
 pygit2.settings.set_extensions(["partialclone"])
 _ABSENT = "0" * 40
 _SYMBOLIC_DEPTH = 5
+_OWN = ("refs/heads/orchestrix/", "refs/orchestrix/")
 
 
 class Refs:
@@ -55,8 +58,12 @@ class Refs:
         return RefName(str(found.target))
 
     def all(self) -> dict[str, str]:
-        """Every ref and what it holds: an id, or the name that a symbolic ref points to."""
-        return {ref.name: str(ref.target) for ref in self._repo.references.iterator()}
+        """Every ref and what it holds: an id, or the name that a symbolic ref points to.
+
+        libgit2 leaves out what it cannot read: ask `read` before a missing name counts as deleted.
+        """
+        with translated("listing refs"):
+            return {ref.name: str(ref.target) for ref in self._repo.references.iterator()}
 
     def under(self, prefix: str) -> dict[RefName, CommitId]:
         found = {name: self.read(name) for name in sorted(self.all()) if name.startswith(prefix)}
@@ -91,7 +98,7 @@ class Refs:
             if old is None:
                 self._repo.references.create(ref, new)
             else:
-                found = self._repo.references.get(ref)
+                found: Any = self._repo.references.get(ref)
                 if not _is_at(found, old):
                     return False
                 found.set_target(new)
@@ -102,7 +109,7 @@ class Refs:
 
     def _deleted_in_process(self, ref: RefName, old: CommitId) -> bool:
         try:
-            found = self._repo.references.get(ref)
+            found: Any = self._repo.references.get(ref)
             if not _is_at(found, old):
                 return False
             found.delete()
@@ -135,6 +142,8 @@ class Refs:
         try:
             self._git.run("update-ref", *args)
         except GitFailed as failed:
+            if failed.details["machine"]:
+                raise
             now = self.read(ref)
             if now != old:
                 raise RefMoved(
@@ -147,7 +156,24 @@ class Refs:
                     f"{ref} cannot be made: {blocking} is in the way",
                     hint=f"rename that branch: git branch -m {blocking.removeprefix('refs/heads/')} <new name>",
                 ) from failed
-            raise
+            self._unlock(ref, failed)
+            self._git.run("update-ref", *args)
+
+    def _unlock(self, ref: RefName, failed: GitFailed) -> None:
+        """Takes away what a killed git left; a lock on somebody else's ref is named, not taken."""
+        where = self._git.git_dir
+        packed = (where / "packed-refs.lock", where / "packed-refs.new")
+        single = (where / f"{ref}.lock",)
+        found = [files for files in (single, packed) if files[0].exists()]
+        if not found:
+            raise failed
+        for files in found:
+            theirs = files is single and not ref.startswith(_OWN)
+            if theirs or not locks.remove_abandoned(*files):
+                raise EnvironmentProblem(
+                    f"{ref} cannot be moved: {files[0]} is in the way",
+                    hint="if no git is at work here, remove that file, then resume",
+                ) from failed
 
     def _blocking(self, ref: RefName) -> str | None:
         """The ref whose name is a directory of this one's, or the other way round."""

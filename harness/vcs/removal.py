@@ -64,3 +64,11 @@ def _open_up(path: Path) -> None:
     mode = path.lstat().st_mode
     if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
         path.chmod(stat.S_IRWXU)
+
+
+def remove_if_empty(directory: Path) -> None:
+    """Leaves it when it is missing or holds anything."""
+    try:
+        directory.rmdir()
+    except OSError:
+        return  # missing, or somebody else's entries are in it

@@ -99,7 +99,7 @@ def default_state_home() -> Path:
 
 
 def state_dir(state_home: Path, layout: Layout) -> Path:
-    """This repository's own directory there: readable by name, unique by where the repository is."""
+    """This checkout's own directory there: readable by name, unique by its git dir, as its log is its own, too."""
     name = re.sub(r"[^A-Za-z0-9._-]", "_", layout.root.name)[:40] or "repository"
-    digest = hashlib.sha256(os.fsencode(layout.common_dir)).hexdigest()[:12]
+    digest = hashlib.sha256(os.fsencode(layout.git_dir)).hexdigest()[:12]
     return state_home / f"{name}-{digest}"

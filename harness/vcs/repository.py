@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from harness.errors import NotFound
-from harness.model.changes import Change, Merge, ParentDrift, Snapshot, Workspace
+from harness.model.changes import Change, Merge, ParentDrift, Snapshot, Workspace, WorkspaceKind
 from harness.model.ids import CommitId, RefName, RunId, TreeId, record_ref
 from harness.ports import AgentRights
 from harness.vcs import (
@@ -33,10 +33,10 @@ from harness.vcs import (
     snapshot,
 )
 from harness.vcs import workspace as worktrees
+from harness.vcs.background import Background
 from harness.vcs.disjoint import Disjoint
 from harness.vcs.effective import Effective
 from harness.vcs.git import Git
-from harness.vcs.kinds import Kind
 from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Objects
 from harness.vcs.places import Place
@@ -50,7 +50,7 @@ from harness.vcs.templates import Templates
 class Repository:
     """Implements `harness.ports.Vcs` with git worktrees, private git dirs and compare-and-swap."""
 
-    workspace_kind: Kind = kinds.CHECKOUT
+    workspace_kind: WorkspaceKind = kinds.CHECKOUT
 
     def __init__(self, root: Path, state_home: Path) -> None:
         self.layout = repo.discover(root)
@@ -62,6 +62,7 @@ class Repository:
         self._templates = Templates(self.state_dir / "_templates", self._objects, self._landmarks)
         self._tripwires: dict[RunId, Tripwire] = {}
         self._private: dict[RunId | None, PrivateDir] = {}
+        self._background = Background()
         self._run: RunId | None = None
         self._lock = threading.RLock()
 
@@ -146,6 +147,8 @@ class Repository:
     def open_workspace(self, run: RunId, name: str, start: CommitId, branch: RefName | None) -> Workspace:
         """A new worktree at `start`, on `branch` (created, or moved here) or detached; left-overs are removed first."""
         place = self._place(run, name)
+        if os.path.lexists(place.tree) or os.path.lexists(place.admin):
+            self._background.settle()
         worktrees.remove(place)
         if branch is not None:
             with self._lock:
@@ -160,7 +163,7 @@ class Repository:
         layers = partial(layered.fill, private=own, template=template, tree=tree)
         return worktrees.create(place, worktrees.Card(start, branch, template=template.tree), layers)
 
-    def choose_workspaces(self, mode: kinds.Mode, against: str = "") -> Kind:
+    def choose_workspaces(self, mode: kinds.Mode, against: str = "") -> WorkspaceKind:
         """How workspaces are made from now on; `against` says why an overlay would not be right here.
 
         Called by the thread that starts the others, because an overlay is mounted for it and its descendants alone.
@@ -212,12 +215,31 @@ class Repository:
             warnings=(*taken.warnings, *told),
         )
 
+    def sweep_refs(self, workspace: Workspace) -> None:
+        """Removes what an agent left among the refs besides its work branch; call it when its commits are kept."""
+        run = RunId(workspace.path.parent.parent.name)
+        with places.repository_lock(self.state_dir):
+            agent_git.sweep(workspace, self.common_dir, self._place(run, workspace.name).admin_trash)
+
+    def tracked(self, folder: str) -> frozenset[str]:
+        """The paths below a folder of the user's checkout that git tracks there."""
+        answer = Git(self.git_dir, self.root).run("ls-files", "-z", "--", f":(top,literal){folder}")
+        return frozenset(os.fsdecode(item) for item in answer.items())
+
     def remove_workspace(self, run: RunId, name: str) -> None:
         """Removes worktree and bookkeeping of this name, also half-made ones; never follows a link out of it."""
+        self._background.settle()
         worktrees.remove(self._place(run, name))
+
+    def retire_workspace(self, run: RunId, name: str) -> None:
+        """It is no workspace any more when this returns; its files go in the background, at the latest with the run's."""
+        place = self._place(run, name)
+        place.card.unlink(missing_ok=True)
+        self._background.do(worktrees.remove, place)
 
     def workspaces(self) -> list[tuple[RunId, str, Path]]:
         """Every workspace on disk that belongs to this repository, also those of crashed runs."""
+        self._background.settle()
         return [(place.run, place.name, place.tree) for place in places.found(self.state_dir, self.common_dir)]
 
     def forget_run(self, run: RunId) -> None:

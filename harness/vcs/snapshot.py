@@ -86,7 +86,9 @@ class _Snapshot:
         if special:
             self._update(special, "--force-remove")
         excluded = [f":(exclude,top,literal){path}" for path in left_out]
-        patterns = (":(top)", *BOOKKEEPING, *self._prepared, *excluded)
+        # Git refuses a pattern that leads through a link.
+        bookkeeping = () if (self._root / ".orchestrix").is_symlink() else BOOKKEEPING
+        patterns = (":(top)", *bookkeeping, *self._prepared, *excluded)
         return self._git.run(
             "add",
             "--all",

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.errors import UsageError
+from harness.errors import MACHINE_FAULTS, UsageError
 from harness.model.ids import RefName
 
 _START_BYTES = 4096
@@ -33,15 +33,16 @@ class Survey:
 
 
 def tree(root: Path, submodules: Collection[str] = ()) -> Survey:
-    """Walks everything without following a link or opening a file; `submodules` count as nested even without `.git`."""
+    """Walks everything without following a link or opening a file; `submodules` count as nested even without `.git`.
+
+    Raises OSError when the machine is at fault: a walk that is not whole would lose work.
+    """
     seen = Survey()
     waiting = [("", False)]
     while waiting:
         directory, nested = waiting.pop()
-        try:
-            with os.scandir(root / directory) as entries:
-                listed = list(entries)
-        except OSError:
+        listed = _listed(root / directory)
+        if listed is None:
             seen.unreadable.append(directory)
             continue
         if directory and any(entry.name == ".git" for entry in listed):
@@ -61,6 +62,17 @@ def tree(root: Path, submodules: Collection[str] = ()) -> Survey:
             elif nested:
                 seen.inside.append(path)
     return seen
+
+
+def _listed(directory: Path) -> list[os.DirEntry[str]] | None:
+    """The entries; None when the directory is closed to us."""
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except OSError as error:
+        if error.errno in MACHINE_FAULTS:
+            raise
+        return None
 
 
 def remove_traps(root: Path, seen: Survey) -> None:

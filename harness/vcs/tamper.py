@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.errors import GitFailed
+from harness.errors import MACHINE_FAULTS, GitFailed
 from harness.model.changes import ParentDrift
 from harness.model.ids import RunId
 from harness.vcs.effective import Effective, user_config_dir
@@ -103,12 +103,21 @@ class Tripwire:
         head = _digest(self.layout.git_dir / "HEAD")
         return Seal(
             protected=dict(_protected(self.layout, self.effective)),
-            refs=self.refs.all(),
+            refs=self._refs(),
             head=head,
             files=self._dirty(),
             index_stat=index_stat,
             index=known.index if known is not None and same else self._index(),
         )
+
+    def _refs(self) -> dict[str, str]:
+        """Every ref; one that is missing since the last look is asked for by name, because a listing may skip it."""
+        found = self.refs.all()
+        for name in (self.seal.refs.keys() if self.seal else set()) - found.keys():
+            at = self.refs.read(name)
+            if at is not None:
+                found[name] = at
+        return found
 
     def _git(self) -> Git:
         return self.private.over_checkout(self.layout)
@@ -118,15 +127,22 @@ class Tripwire:
         try:
             return hashlib.sha256(self._git().run("ls-files", "--stage", "-z").out).hexdigest()
         except GitFailed as failed:
-            return failed.message
+            return _complaint(failed)
 
     def _dirty(self) -> dict[str, str]:
         """Changed and untracked files with their times and sizes; ignored files are not watched."""
         try:
             listed = self._git().run("ls-files", "--modified", "--others", "--exclude-standard", "-z").items()
         except GitFailed as failed:
-            return {"working tree": failed.message}
+            return {"working tree": _complaint(failed)}
         return {text(path): _stat(self.layout.root / os.fsdecode(path)) for path in listed if not _own(path)}
+
+
+def _complaint(failed: GitFailed) -> str:
+    """What git says of the parent is part of the look; a machine at fault is nobody's change and stops the look."""
+    if failed.details.get("machine"):
+        raise failed
+    return failed.message
 
 
 def _own(path: bytes) -> bool:
@@ -179,6 +195,8 @@ def _digest(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except OSError as error:
+        if error.errno in MACHINE_FAULTS:
+            raise
         return f"unreadable: {error.strerror}"
 
 

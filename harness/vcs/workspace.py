@@ -74,7 +74,7 @@ def remove(place: Place) -> None:
             removal.discard(path, place.trash)
     place.index.unlink(missing_ok=True)
     removal.sweep(place.trash)
-    _remove_if_empty(place.trash)
+    removal.remove_if_empty(place.trash)
 
 
 def write_card(place: Place, card: Card) -> None:
@@ -140,11 +140,4 @@ def _unregister(place: Place) -> None:
             removal.discard(left, place.admin_trash)
     removal.sweep(place.admin_trash)
     for directory in (place.admin_trash, place.admin.parent):
-        _remove_if_empty(directory)
-
-
-def _remove_if_empty(directory: Path) -> None:
-    try:
-        directory.rmdir()
-    except OSError:
-        return  # missing, or somebody else's entries are in it
+        removal.remove_if_empty(directory)

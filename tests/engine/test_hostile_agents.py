@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from support.checker import check, fingerprint
 from support.workbench import Workbench, shell, write
@@ -22,31 +24,76 @@ ZOO = {
     "poisons its index": 'printf garbage > "$(git rev-parse --git-dir)/index"; echo 1 > x.txt',
     "wrecks its HEAD": "printf '\\377garbage' > \"$(git rev-parse --git-dir)/HEAD\"; echo 1 > x.txt",
     "makes the bookkeeping folder a file": "rm -rf .orchestrix; echo 1 > .orchestrix",
-    "makes the bookkeeping folder a link": "rm -rf .orchestrix; ln -s / .orchestrix",
     "nests deeply": "d=.; for n in $(seq 200); do d=$d/d$n; done; mkdir -p $d && echo 1 > $d/x.txt",
     "ends its parent": "kill -9 $PPID; echo 1 > x.txt",
 }
 
 
 @pytest.mark.parametrize("sandbox", ["auto", "none"])
-@pytest.mark.parametrize("attack", ZOO)
-def test_an_attack_ends_in_a_verdict_and_never_in_a_crash(bench: Workbench, attack: str, sandbox: str) -> None:
-    """The attacker's step is merged or failed by the rules; the step after it is merged; nothing planted has run."""
-    if attack == "ends its parent" and sandbox == "none":
-        pytest.skip("without a PID namespace the parent's life is in the agent's hands; the log survives it")
+def test_every_attack_ends_in_a_verdict_and_the_run_goes_on(bench: Workbench, sandbox: str) -> None:
+    """Each attacker is merged or failed by the rules; the step after them is merged; nothing planted has run."""
+    # Without a PID namespace the parent's life is in the agent's hands: the kill sweep is about that.
+    attacks = [name for name in ZOO if sandbox != "none" or name != "ends its parent"]
     done = bench.run(
-        shell(ZOO[attack], env={"PARENT": str(bench.files)}, title=attack),
-        write("after.txt", "after\n", needs=[]),
+        *(shell(ZOO[name], env={"PARENT": str(bench.files)}, title=name) for name in attacks),
+        write("after.txt", "after\n"),
         overlap="allow",
-        flags=("--sandbox", sandbox),
+        flags=("--sandbox", sandbox, "-j", "1"),
     )
-    assert done.reasons[0] in ("merged", "agent_failed", "parent_tampered"), done.out
-    assert done.reasons[1] == "merged"
-    assert bench.tree(done.data["head"])["after.txt"] == "after"
-    if done.reasons[0] == "merged" and "x.txt" in ZOO[attack] and attack != "nests deeply":
-        assert bench.tree(done.data["head"])["x.txt"] == "1"
+    verdicts = dict(zip(attacks, done.reasons, strict=False))
+    odd = {name: verdict for name, verdict in verdicts.items() if verdict not in ("merged", "agent_failed")}
+    assert odd == {}, done.out
+    assert done.reasons[-1] == "merged"
+    tree = bench.tree(done.data["head"])
+    assert (tree["after.txt"], tree["x.txt"]) == ("after", "1")
+    assert "a.txt" not in tree
     assert not list(bench.root.rglob("*-ran"))
     assert bench.git("status", "--porcelain") == ""
+
+
+def test_a_link_in_place_of_the_bookkeeping_folder_is_not_followed(bench: Workbench) -> None:
+    """It is the agent's work like any other link; nothing is read or written through it, and the run goes on."""
+    done = bench.run(shell("rm -rf .orchestrix; ln -s / .orchestrix"), write("after.txt", "after\n"), overlap="allow")
+    assert done.reasons == ["merged", "merged"], done.out
+
+
+def test_an_agent_that_replaces_its_own_workspace_fails_alone(bench: Workbench) -> None:
+    """Removed, a file, or a link to the parent in its place: nothing is taken through it, and the run goes on."""
+    (bench.files / "private.txt").write_text("never committed\n")
+    away = 'd="$PWD"; cd /; rm -rf "$d"'
+    done = bench.run(
+        shell(away, title="removed"),
+        shell(f'{away}; echo x > "$d"', title="a file"),
+        shell(f'{away}; ln -s "$PARENT" "$d"', title="a link", env={"PARENT": str(bench.files)}),
+        write("after.txt", "after\n"),
+        overlap="allow",
+        flags=("--sandbox", "none", "-j", "1"),
+    )
+    assert done.reasons == ["agent_failed", "agent_failed", "agent_failed", "merged"], done.out
+    assert (bench.files / "private.txt").read_text() == "never committed\n"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'rm -f "$REF"; mkdir -p "$REF/sub"; echo x > "$REF/sub/x"',
+        'echo garbage > "$REF"',
+        'echo garbage > "$(dirname "$REF")/other"',
+        'touch "$REF.lock"',
+        'rm -f "$REF"; ln -s ../../../main "$REF"',
+        'rm -f "$REF"; mkfifo "$REF"',
+    ],
+)
+def test_a_confined_agent_that_wrecks_its_own_ref_fails_at_most_alone(tmp_path: Path, script: str) -> None:
+    """The one ref directory that a step may write holds nothing that stops the run or breaks git for the user."""
+    bench = Workbench(tmp_path)
+    main = bench.commit({"a.txt": "one\n"})
+    wreck = f'REF="$PARENT/.git/refs/heads/orchestrix/$ORCHESTRIX_RUN_ID/0/work"; {script}; echo 1 > x.txt'
+    done = bench.run(shell(wreck, env={"PARENT": str(bench.files)}), write("after.txt", "after\n"), overlap="allow")
+    assert done.reasons[1] == "merged", done.out
+    assert done.reasons[0] in ("merged", "agent_failed", "parent_tampered")
+    assert check(bench.files) == []
+    assert bench.git("rev-parse", "main") == main
 
 
 REPORTS = {
@@ -66,15 +113,23 @@ REPORTS = {
 }
 
 
-@pytest.mark.parametrize("kind", REPORTS)
-def test_a_report_of_any_kind_is_data(bench: Workbench, kind: str) -> None:
-    """The files decide; what the agent left at the report's place can neither break nor enrich the outcome."""
-    done = bench.run(shell(f"echo 1 > x.txt; {REPORTS[kind]}"))
-    assert (done.code, done.reasons) == (0, ["merged"]), done.out
-    text = bench.call("report", "latest", "--step", "0").out
-    assert "root:" not in text
-    assert len(text) < 100_000
-    assert bench.tree(done.data["head"]) == {**bench.tree("HEAD"), "x.txt": "1"}
+def test_a_report_of_any_kind_is_data(bench: Workbench) -> None:
+    """The files decide; what an agent left at its report's place can neither break nor enrich the outcome."""
+    done = bench.run(
+        *(
+            shell(f"echo 1 > {number}.txt; {script}", owns=[f"{number}.txt"], title=kind)
+            for number, (kind, script) in enumerate(REPORTS.items())
+        )
+    )
+    assert (done.code, dict(zip(REPORTS, done.reasons, strict=True))) == (0, dict.fromkeys(REPORTS, "merged")), done.out
+    for number in range(len(REPORTS)):
+        text = bench.call("report", "latest", "--step", str(number)).out
+        assert "root:" not in text
+        assert len(text) < 100_000
+    added = {f"{number}.txt": "1" for number in range(len(REPORTS))}
+    assert bench.tree(done.data["head"]) == {**bench.tree("HEAD"), **added}
+    broken = list(REPORTS).index("a tag without sense")
+    assert "front matter does not parse" in bench.call("report", "latest", "--step", str(broken)).out
 
 
 def test_escapes_and_workflow_commands_stay_text(bench: Workbench) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from support.checker import check
 from support.workbench import Result, Workbench, shell, write
 
@@ -176,7 +175,6 @@ def test_committed_reports_land_and_do_so_again(bench: Workbench, monkeypatch) -
         assert bench.git("rev-parse", "HEAD") == done.data["head"]
 
 
-@pytest.mark.xfail(strict=True, reason="a tracked report is overwritten: placing needs to know what git tracks")
 def test_a_report_that_is_tracked_is_the_users_and_not_overwritten(bench: Workbench) -> None:
     """A checkout that has committed reports stays clean when a later run keeps its reports local."""
     bench.commit({".orchestrix/step-0-result.md": "committed\n"})

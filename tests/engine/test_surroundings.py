@@ -11,7 +11,7 @@ from support.checker import check
 from support.workbench import Workbench, shell, write
 
 
-@pytest.mark.parametrize("name", ["with space", "ünï çødé", "quote'\"$x", "co:lon", "-dash", "pct%s\\back"])
+@pytest.mark.parametrize("name", ["sp ace:ünï çødé", "-quote'\"$x%s\\back"])
 def test_a_repository_at_an_odd_path(tmp_path: Path, name: str) -> None:
     """Spaces, letters of any language, quotes, colons and dashes in the path; conflicts and commits included."""
     bench = Workbench(tmp_path / name)

@@ -9,7 +9,7 @@ import typer
 
 from harness.cli import options, output
 from harness.cli.options import Directory, Json
-from harness.errors import Exit
+from harness.errors import Exit, StoreCorrupt
 
 
 def register(app: typer.Typer) -> None:
@@ -32,11 +32,18 @@ def register(app: typer.Typer) -> None:
             runs = [RunId(run)] if run else store.run_ids()
         else:
             project = Project.at(options.here(directory))
-            store = project.reading
-            runs = [project.find_run(run)] if run else store.run_ids()
+            runs = [project.find_run(run)] if run else project.reading.run_ids()
+            store = project.log(runs[0]) if run else project.reading
         problems = {run_id: found for run_id in runs if (found := store.audit(run_id))}
-        if as_json:
-            output.emit({"runs": len(runs), "intact": not problems, "problems": problems})
+        data = {"runs": len(runs), "intact": not problems, "problems": problems}
+        if as_json and problems:
+            output.failure(
+                StoreCorrupt(f"{len(problems)} runs do not verify", hint="restore from a record or backup"),
+                as_json=True,
+                data=data,
+            )
+        elif as_json:
+            output.emit(data)
         else:
             for run_id, found in problems.items():
                 for problem in found:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.options import Directory, Jobs, Json, Quiet, Sandbox
+from harness.cli.options import Directory, Jobs, Json, Quiet, Sandbox, Workspace
 
 if TYPE_CHECKING:
     from harness.ci.job import Job
@@ -28,6 +28,7 @@ def register(app: typer.Typer) -> None:
         ] = False,
         jobs: Jobs = None,
         sandbox: Sandbox = None,
+        workspace: Workspace = None,
         artifacts: Annotated[
             Path | None,
             typer.Option(metavar="DIR", help="Where to leave reports (default: .orchestrix/local/ci)."),
@@ -41,20 +42,20 @@ def register(app: typer.Typer) -> None:
         """Run PLAN in a CI job: events, JUnit XML, reports, and on GitHub a summary, outputs and annotations."""
         from harness.ci import console, surroundings  # noqa: PLC0415 - the engine is loaded by the commands that run
         from harness.ci.job import Job, Order  # noqa: PLC0415 - as above
-        from harness.cli import outcome  # noqa: PLC0415 - as above
+        from harness.cli import outcome, progress  # noqa: PLC0415 - as above
         from harness.runs.start import Wish  # noqa: PLC0415 - as above
 
         order = Order(
             plan=plan,
             directory=options.here(directory),
-            flags={"jobs": jobs, "sandbox": sandbox, "strict_parent": strict_parent},
+            flags={"jobs": jobs, "sandbox": sandbox, "workspace": workspace, "strict_parent": strict_parent},
             wish=Wish(base=base, into=into),
             land=land,
             artifacts=artifacts and artifacts.absolute(),
         )
         job = Job(order, surroundings.read(os.environ))
         with console.guarded() as (out, err):
-            with outcome.watching(as_json=as_json, jsonl=False, quiet=quiet) as watch:
+            with progress.watching(quiet=quiet or as_json) as watch:
                 result = job.run(watch, outcome.notices)
             if job.around.obeys:
                 (err if as_json else out).obey(job.runner_log(result))

@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
         project = Project.at(root)
         wish = start.Wish()
         wanted = start.request(project, plans.load(str(root / ".orchestrix" / "demo.yaml"), root), wish)
-        with outcome.watching(as_json=as_json, jsonl=False, quiet=False) as watch:
+        with outcome.watching(project, as_json=as_json, quiet=False) as watch:
             state = start.start(project, wanted, wish, watch)
         outcome.finish(project, state, as_json=as_json)
         return demonstrating.judge(state, output.say, root)

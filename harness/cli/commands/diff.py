@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
         project = Project.at(options.here(directory))
         run_id = project.find_run(run)
-        state = project.reading.state(run_id)
+        state = project.log(run_id).state(run_id)
         old, new = state.base, state.head
         if step is not None:
             item = select.step(state, step)

@@ -30,13 +30,12 @@ def register(app: typer.Typer) -> None:
 
         project = Project.at(options.here(directory))
         run_id = project.find_run(run)
+        log = project.log(run_id)
         seen = after
         while True:
             # Asked before the events are read, so that none of the last ones is missed.
-            over = project.reading.holder(run_id) is None and (
-                project.reading.state(run_id).status is not RunStatus.RUNNING
-            )
-            for envelope in project.reading.events(run_id, seen):
+            over = log.holder(run_id) is None and log.state(run_id).status is not RunStatus.RUNNING
+            for envelope in log.events(run_id, seen):
                 seen = envelope.seq
                 if jsonl or as_json:
                     sys.stdout.write(output.as_json_text(envelope.as_dict()) + "\n")

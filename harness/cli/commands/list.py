@@ -21,6 +21,7 @@ def register(app: typer.Typer) -> None:
             for run_id in reversed(project.reading.run_ids()):
                 held = project.reading.holder(run_id) is not None
                 runs.append(view.run(project.reading.state(run_id), held=held))
+        runs += [view.run(project.log(run_id).state(run_id), held=False) for run_id in reversed(project.recorded())]
         if as_json:
             output.emit({"runs": runs})
             return

@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
         project = Project.at(options.here(directory))
         run_id = project.find_run(run)
         folder = project.runs_dir / run_id / "logs"
-        wanted = [f"step-{item.task_id}-" for item in select.steps(project.reading.state(run_id), step)]
+        wanted = [f"step-{item.task_id}-" for item in select.steps(project.log(run_id).state(run_id), step)]
         found = [path for prefix in wanted for path in sorted(folder.glob(f"{prefix}*.log"))]
         if not found:
             raise NotFound(f"run {run_id} has no output for that", hint="steps made of actions print nothing")

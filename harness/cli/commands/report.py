@@ -31,17 +31,15 @@ def register(app: typer.Typer) -> None:
 
         project = Project.at(options.here(directory))
         run_id = project.find_run(run)
-        folder = project.runs_dir / run_id
-        name = (
-            "run.md" if step is None else f"step-{select.step(project.reading.state(run_id), step).task_id}-result.md"
-        )
-        path = folder / name
-        if not path.is_file():
-            raise NotFound(f"run {run_id} has no {name} yet", hint="reports are written as steps end")
-        text = path.read_text(encoding="utf-8")
+        state = project.log(run_id).state(run_id)
+        name = "run" if step is None else f"step-{select.step(state, step).task_id}-result"
+        raw = project.report(run_id, f"{name}.md")
+        if raw is None:
+            raise NotFound(f"run {run_id} has no {name}.md yet", hint="reports are written as steps end")
+        text = raw.decode("utf-8")
         if as_json:
-            twin = path.with_suffix(".json")
-            body = {"report": json.loads(twin.read_text(encoding="utf-8"))} if twin.is_file() else {}
+            twin = project.report(run_id, f"{name}.json")
+            body = {"report": json.loads(twin)} if twin else {}
             output.emit({"run_id": run_id, "markdown": text, **body})
         elif sys.stdout.isatty():
             _render(text)

@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
         project = Project.at(options.here(directory))
         run_id = project.find_run(run)
-        steps = select.steps(project.reading.state(run_id), step)
+        steps = select.steps(project.log(run_id).state(run_id), step)
         if step is None:
             steps = [item for item in steps if item.final_status != "completed"]
         found = restoring.restore(project, run_id, steps)

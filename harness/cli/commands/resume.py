@@ -32,6 +32,8 @@ def register(app: typer.Typer) -> None:
 
         project = Project.at(options.here(directory))
         run_id = project.find_run(run)
-        with outcome.watching(as_json=as_json, jsonl=jsonl, quiet=quiet) as watch:
+        project = project.as_begun(run_id)
+        outcome.notices(project)
+        with outcome.watching(project, as_json=as_json, jsonl=jsonl, quiet=quiet) as watch:
             state = resuming.resume(project, run_id, watch, accept_changed_plan=accept_changed_plan)
         return outcome.finish(project, state, land=land, as_json=as_json, jsonl=jsonl)

@@ -28,7 +28,9 @@ def register(app: typer.Typer) -> None:
 
         project = Project.at(options.here(directory))
         run_id = project.find_run(run)
+        project = project.as_begun(run_id)
+        outcome.notices(project)
         task = TaskId(select.step(project.reading.state(run_id), step).task_id)
-        with outcome.watching(as_json=as_json, jsonl=jsonl, quiet=quiet) as watch:
+        with outcome.watching(project, as_json=as_json, jsonl=jsonl, quiet=quiet) as watch:
             state = retrying.retry(project, run_id, task, watch)
         return outcome.finish(project, state, as_json=as_json, jsonl=jsonl)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.options import Directory, Jobs, Json, Jsonl, Quiet, Sandbox
+from harness.cli.options import Directory, Jobs, Json, Jsonl, Quiet, Sandbox, Workspace
 
 
 def register(app: typer.Typer) -> None:
@@ -22,6 +22,7 @@ def register(app: typer.Typer) -> None:
         ] = False,
         jobs: Jobs = None,
         sandbox: Sandbox = None,
+        workspace: Workspace = None,
         run_id: Annotated[str | None, typer.Option("--run-id", help="Name the run yourself.")] = None,
         keep: Annotated[bool, typer.Option("--keep", help="Leave the workspaces in place.")] = False,
         strict_parent: Annotated[
@@ -44,6 +45,7 @@ def register(app: typer.Typer) -> None:
         flags = {
             "jobs": jobs,
             "sandbox": sandbox,
+            "workspace": workspace,
             "keep": keep or None,
             "strict_parent": strict_parent or None,
         }
@@ -55,6 +57,6 @@ def register(app: typer.Typer) -> None:
         if dry_run:
             return outcome.dry_run(loaded, wanted, as_json=as_json)
         outcome.notices(project)
-        with outcome.watching(as_json=as_json, jsonl=jsonl, quiet=quiet, verbose=verbose) as watch:
+        with outcome.watching(project, as_json=as_json, jsonl=jsonl, quiet=quiet, verbose=verbose) as watch:
             state = start.start(project, wanted, wish, watch)
         return outcome.finish(project, state, land=land, into=into, as_json=as_json, jsonl=jsonl)

@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
         project = Project.at(options.here(directory))
         run_id = project.find_run(run)
-        state = project.reading.state(run_id)
+        state = project.log(run_id).state(run_id)
         if step is None:
             data = {**view.run(state, held=False), "plan": dict(state.plan), "plan_path": state.plan_path}
         else:

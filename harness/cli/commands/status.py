@@ -19,8 +19,9 @@ def register(app: typer.Typer) -> None:
 
         project = Project.at(options.here(directory))
         run_id = project.find_run(run)
-        holder = project.reading.holder(run_id)
-        data = view.run(project.reading.state(run_id), held=holder is not None)
+        log = project.log(run_id)
+        holder = log.holder(run_id)
+        data = view.run(log.state(run_id), held=holder is not None)
         data["holder"] = dict(holder) if holder else None
         if as_json:
             output.emit(data)

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.workbench import Workbench
+
+_IN_CI = os.environ.get("CI") == "true"  # read before the variable is taken away from the tests
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workbench:
+    """A repository with one commit, and commits of the harness at a fixed time."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    made = Workbench(tmp_path)
+    made.commit({"a.txt": "one\n", "b.txt": "two\n"}, "Start")
+    return made
+
+
+@pytest.fixture(scope="session")
+def strace() -> None:
+    """Syscall faults need strace; CI has it, a desk may not."""
+    if shutil.which("strace") is None:
+        (pytest.fail if _IN_CI else pytest.skip)("strace is not installed")
+    if subprocess.run(["strace", "-qq", "-o", "/dev/null", "true"], capture_output=True, check=False).returncode:
+        (pytest.fail if _IN_CI else pytest.skip)("strace may not trace here")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own that may be filled and made read-only."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", folder], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("mounting needs privileges")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
