@@ -149,7 +149,7 @@ class Repository:
         if card is None:
             raise NotFound(f"run {run} has no workspace {name}", hint="open it first")
         prepare.fill(self.layout, own, place.tree, copy, link)
-        left = prepare.untracked(own.git(place.tree, place.index))
+        left = prepare.untracked(own.git(place.tree, place.index), place.tree)
         worktrees.write_card(place, worktrees.Card(card.start, card.branch, left))
 
     def agent_rights(self, workspace: Workspace) -> AgentRights:
@@ -174,7 +174,7 @@ class Repository:
             self._private_of(run).git(workspace.path),
             workspace.private_index,
             gitlinks,
-            card.prepared if card else (),
+            prepare.untouched(workspace.path, card.prepared) if card else (),
         )
         made = self.commit(taken.tree, (workspace.start,), message, when)
         kept, told = self._agent_commits(run, workspace)

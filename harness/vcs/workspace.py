@@ -9,7 +9,8 @@ import json
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import EnvironmentProblem
@@ -26,7 +27,7 @@ class Card:
 
     start: CommitId
     branch: RefName | None
-    prepared: tuple[str, ...] = ()
+    prepared: Mapping[str, str] = field(default_factory=dict)
 
 
 def create(place: Place, private: PrivateDir, start: CommitId, branch: RefName | None) -> Workspace:
@@ -67,7 +68,7 @@ def remove(place: Place) -> None:
 
 def write_card(place: Place, card: Card) -> None:
     """Atomically, so that a card is either absent or true."""
-    content = {"start": card.start, "branch": card.branch, "prepared": list(card.prepared)}
+    content = {"start": card.start, "branch": card.branch, "prepared": dict(card.prepared)}
     handle, aside = tempfile.mkstemp(dir=place.run_dir)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         json.dump(content, file)
@@ -78,7 +79,7 @@ def read_card(place: Place) -> Card | None:
     try:
         content = json.loads(place.card.read_text(encoding="utf-8"))
         branch = content["branch"]
-        return Card(CommitId(content["start"]), RefName(branch) if branch else None, tuple(content["prepared"]))
+        return Card(CommitId(content["start"]), RefName(branch) if branch else None, dict(content["prepared"]))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
