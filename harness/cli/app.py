@@ -7,7 +7,7 @@ import os
 import sys
 
 import typer
-from typer import completion
+from typer._completion_classes import completion_init
 
 from harness.cli import output
 from harness.errors import EnvironmentProblem, Exit, OrchestrixError, UsageError
@@ -93,7 +93,7 @@ def _wanted(argv: list[str]) -> str | None:
 def run(argv: list[str]) -> int:
     """The exit status of this call; never a traceback for what a user or the environment did."""
     if "_ORCHESTRIX_COMPLETE" in os.environ:
-        completion.completion_init()
+        completion_init()
     wanted = _wanted(argv)
     alone = (wanted,) if wanted in COMMANDS else COMMANDS
     as_json = "--json" in argv

@@ -111,7 +111,7 @@ def _people(state: RunState) -> None:
     branch = RefName(state.integration_ref).short
     merged = sum(step.final_status == "completed" for step in state.ordered())
     output.line(f"run {state.run_id}: {state.status}, {merged} of {len(state.steps)} steps merged on {branch}")
-    if state.landed:
+    if state.landed and state.landed == state.head:
         output.line(f"landed on {RefName(state.target or '').short} at {state.landed[:12]}")
     elif state.status is RunStatus.SUCCEEDED:
         output.line(f"next: git diff {state.base[:12]} {branch}; orchestrix land {state.run_id}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -48,10 +49,12 @@ def envelopes(store: Store) -> Watch:
 
     def watch(_fact: Fact, state: RunState) -> None:
         nonlocal seen
-        for envelope in store.events(RunId(state.run_id), seen):
-            seen = envelope.seq
-            sys.stdout.write(output.as_json_text(envelope.as_dict()) + "\n")
-        sys.stdout.flush()
+        # A reader that goes away (`| head`) ends the telling, not the run.
+        with contextlib.suppress(BrokenPipeError):
+            for envelope in store.events(RunId(state.run_id), seen):
+                seen = envelope.seq
+                sys.stdout.write(output.as_json_text(envelope.as_dict()) + "\n")
+            sys.stdout.flush()
 
     return watch
 

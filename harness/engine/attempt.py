@@ -15,8 +15,8 @@ from harness.engine import gate, keep, tripwire, workspaces
 from harness.engine.context import Context
 from harness.engine.execute import StepExecute
 from harness.errors import ContractViolation, ToolFailed
+from harness.model import duration, limits
 from harness.model import events as ev
-from harness.model import limits
 from harness.model.changes import Snapshot
 from harness.model.contract import Contract
 from harness.model.globs import Ownership
@@ -117,8 +117,16 @@ async def _work(this: _Try, previous: str | None) -> Outcome:
             ctx.note(this.task, ev.ToolDenied, tool=tool, arguments=dict(arguments), message=message)
 
     tools = ctx.parts.make_tools(this.contract, execute.workspace.path, execute, on_tool)
+    wall_ms = this.contract.execution.attempt_timeout_ms
     try:
-        return await ctx.parts.agent(this.contract.work.agent).perform(job, tools, execute)
+        # A single program is ended by its own limit; this one binds an agent that runs several.
+        async with asyncio.timeout((wall_ms + limits.KILL_GRACE_MS) / 1000):
+            return await ctx.parts.agent(this.contract.work.agent).perform(job, tools, execute)
+    except TimeoutError:
+        said = f"step {this.task} did not end within {duration.text(wall_ms)}"
+        return Outcome(
+            failure=Failure(Reason.TIMEOUT, said, hint="raise the step's `timeout`, or make the step smaller")
+        )
     except ContractViolation as error:
         return Outcome(failure=Failure(Reason.TOOL_DENIED, error.message, hint=error.hint))
     except ToolFailed as error:

@@ -104,7 +104,7 @@ async def close(ctx: Context, task: TaskId) -> None:
     removed: list[ev.Fact] = []
     if not ctx.options.keep:
         removed = await workspaces.remove_all(ctx, task)
-        if merged:
+        if merged or step.kept_ref is None:
             await _drop_branch(ctx, task)
     closed = ctx.fact(
         task,
@@ -117,7 +117,7 @@ async def close(ctx: Context, task: TaskId) -> None:
 
 
 async def _drop_branch(ctx: Context, task: TaskId) -> None:
-    """A merged step's branch holds nothing that the integration branch does not."""
+    """The branch of a step that is merged, or that did nothing, holds nothing that is not elsewhere."""
     at = await ctx.offload(ctx.parts.vcs.read_ref, ctx.branch(task))
     if at is not None and at == ctx.step(task).commit:
         failpoints.hit("before:branch_removal")

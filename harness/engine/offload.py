@@ -25,6 +25,7 @@ class Offload:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
             await asyncio.wait({future})
+            future.exception()  # heard here, because the cancelled caller will not ask; the cancellation has a cause
             raise
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from harness.model.ids import RunId
 from harness.model.state import RunState, initial
 from harness.ports import Clock, Lease
 from harness.store import audit, connection, faults, leases, log, projection, queries
+from harness.store.files import Files
 from harness.store.leases import Held
 
 _PAGE = 500
@@ -42,7 +44,8 @@ class SqliteStore:
         self._clock = clock
         self._db = db
         self._close = close
-        self._file = _identity(path)
+        self._opened = Files.of(path)
+        self._files: Files | None = None
         self._lock = threading.RLock()
         self._sql = queries.load()
         self._states: dict[str, RunState] = {}
@@ -131,14 +134,20 @@ class SqliteStore:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         with self._lock, faults.translated(self._path):
-            if _identity(self._path) != self._file:
-                raise StoreFailed(
-                    f"store {self._path} was removed or replaced while it was in use",
-                    hint="put the file back, then resume the run",
-                    path=str(self._path),
-                )
+            self._require_untouched(Files.of(self._path))
             with self._transaction("BEGIN IMMEDIATE"):
                 yield
+
+    def _require_untouched(self, now: Files) -> None:
+        """Raises StoreFailed when somebody took the files away; the write-ahead log is known from the first write on."""
+        before = self._files or replace(self._opened, log=now.log)
+        harm = before.harm(now)
+        if harm:
+            raise StoreFailed(
+                f"store {self._path} {harm}", hint="put the file back, then resume the run", path=str(self._path)
+            )
+        if now.log is not None:
+            self._files = now
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -207,14 +216,6 @@ class SqliteStore:
                     f"run {envelope.run_id}, sub_agents: the row of {step.sub_agent_id} is missing",
                     hint=f"run `orchestrix audit {envelope.run_id}`",
                 )
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _run_id(value: object) -> RunId:

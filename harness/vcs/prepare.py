@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from harness.errors import ConfigInvalid
@@ -31,10 +31,23 @@ def fill(layout: Layout, private: PrivateDir, tree: Path, copy: Sequence[str], l
     return bool(found or link)
 
 
-def untracked(git: Git) -> tuple[str, ...]:
-    """Files of a fresh workspace that git would take for new work: exactly those that preparation put there."""
+def untracked(git: Git, tree: Path) -> dict[str, str]:
+    """Files of a fresh workspace that git would take for new work, and how to tell that nobody touched them since."""
     listed = git.run("ls-files", "--others", "--exclude-standard", "-z").items()
-    return tuple(os.fsdecode(path) for path in listed)
+    return {path: _signature(tree / path) for path in map(os.fsdecode, listed)}
+
+
+def untouched(tree: Path, prepared: Mapping[str, str]) -> list[str]:
+    """Those that are as preparation left them; the others are the agent's work by now."""
+    return [path for path, signature in prepared.items() if _signature(tree / path) == signature]
+
+
+def _signature(path: Path) -> str:
+    try:
+        found = path.lstat()
+    except OSError:
+        return ""
+    return f"{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}:{found.st_mode}"
 
 
 def _matching(private: PrivateDir, layout: Layout, copy: Sequence[str]) -> list[str]:

@@ -179,7 +179,7 @@ class Repository:
         if card is None:
             raise NotFound(f"run {run} has no workspace {name}", hint="open it first")
         if prepare.fill(self.layout, own, place.tree, copy, link):
-            left = prepare.untracked(own.git(place.tree, place.index))
+            left = prepare.untracked(own.git(place.tree, place.index), place.tree)
             worktrees.write_card(place, dataclasses.replace(card, prepared=left))
 
     def agent_rights(self, workspace: Workspace) -> AgentRights:
@@ -297,7 +297,7 @@ class Repository:
     def _take(self, place: Place, workspace: Workspace, start: TreeId) -> Taken:
         """From the upper directory where there is one and that is exact; else by git over the whole workspace."""
         own, card = self._private_of(place.run), worktrees.read_card(place)
-        left_out = card.prepared if card else ()
+        left_out = prepare.untouched(workspace.path, card.prepared) if card else ()
         if card is not None and card.template is not None:
             quick = layered.Layered(self._objects, self._landmarks)
             tree = quick.tree(place, own, card.template, start, left_out)

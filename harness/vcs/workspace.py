@@ -9,8 +9,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import EnvironmentProblem
@@ -27,7 +27,7 @@ class Card:
 
     start: CommitId
     branch: RefName | None
-    prepared: tuple[str, ...] = ()
+    prepared: Mapping[str, str] = field(default_factory=dict)
     template: TreeId | None = None
     """The tree of the shared checkout below an overlay; None: the workspace is a checkout of its own."""
 
@@ -82,7 +82,7 @@ def write_card(place: Place, card: Card) -> None:
     content = {
         "start": card.start,
         "branch": card.branch,
-        "prepared": list(card.prepared),
+        "prepared": dict(card.prepared),
         "template": card.template,
     }
     handle, aside = tempfile.mkstemp(dir=place.run_dir)
@@ -98,7 +98,7 @@ def read_card(place: Place) -> Card | None:
         return Card(
             CommitId(content["start"]),
             RefName(branch) if branch else None,
-            tuple(content["prepared"]),
+            dict(content["prepared"]),
             TreeId(template) if template else None,
         )
     except (FileNotFoundError, NotADirectoryError):

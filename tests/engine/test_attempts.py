@@ -30,6 +30,13 @@ def test_an_attempt_that_hangs_is_ended_and_its_work_kept(
     assert bench.tree(done.steps[0]["kept_ref"])["x.txt"] == "begun"
 
 
+def test_the_time_limit_binds_the_whole_attempt_not_each_of_its_programs(bench: Workbench) -> None:
+    """Several programs that are each within the limit are together beyond it: exit 124."""
+    actions = [{"run": "sleep 2"}, {"run": "sleep 2"}, {"run": "sleep 2"}, {"write_file": {"path": "x", "content": ""}}]
+    done = bench.run({"title": "slow in sum", "timeout": "2500ms", "actions": actions})
+    assert (done.code, done.reasons) == (124, ["timeout"]), done.out
+
+
 def test_output_keeps_an_attempt_alive(bench: Workbench) -> None:
     """The inactivity limit counts from the last output, not from the start."""
     done = bench.run(shell("for n in 1 2 3 4 5 6; do echo $n; sleep 0.2; done; echo 1 > x", inactivity_timeout="900ms"))

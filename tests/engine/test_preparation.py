@@ -28,6 +28,15 @@ def test_includes_copies_and_links_prepare_a_workspace_and_are_never_committed(b
     assert done.steps[0]["changed_paths"] == ["seen.txt"]
 
 
+def test_a_copied_file_that_the_agent_changes_is_work(bench: Workbench, monkeypatch) -> None:
+    """Untouched, what preparation brought is left out; changed, it is in the snapshot like any other file."""
+    (bench.files / "notes.txt").write_text("mine\n")
+    (bench.files / "other.txt").write_text("mine, too\n")
+    monkeypatch.setenv("ORCHESTRIX_WORKSPACE_COPY", "notes.txt,other.txt")
+    done = bench.run(shell("echo more >> notes.txt"))
+    assert (done.code, done.steps[0]["changed_paths"]) == (0, ["notes.txt"]), done.out
+
+
 def test_a_child_sees_an_allowlist_of_the_environment(bench: Workbench, monkeypatch) -> None:
     """Secrets and git variables are hidden; what the plan or the user passes is there; the contract is complete."""
     monkeypatch.setenv("GITHUB_TOKEN", "ghp_secret")

@@ -16,10 +16,7 @@ UNSAFE = ("--sandbox", "none")
 
 def waiting_step(bench: Workbench, name: str, **fields: object) -> dict:
     """A step that writes half of its work, waits for the file `gate`, then writes all of it."""
-    script = (
-        f"echo half > {name}; while ! test -e {bench.root / 'gate'}; do sleep 0.02; done;"
-        f" echo whole > {name}; rm -f half-way"
-    )
+    script = f"echo half > {name}; while ! test -e {bench.root / 'gate'}; do sleep 0.02; done; echo whole > {name}"
     return shell(script, title=f"waiting {name}", owns=[name], **fields)
 
 
@@ -135,7 +132,9 @@ def test_live_orphans_are_ended_and_strangers_are_not(bench: Workbench, tmp_path
 def test_a_step_that_kills_its_coordinator_every_time_is_failed(bench: Workbench) -> None:
     """After one recovery too many: `recoveries_exhausted`, its work kept, the other step merged."""
     deadly = "echo 1 > x.txt; kill -9 $(sed -n 's/^PPid:.//p' /proc/$PPID/status); sleep 60"
-    args = run_plan(bench, write("fine.txt", "1\n"), shell(deadly, owns=["x.txt"], retries=5), flags=UNSAFE)
+    args = run_plan(
+        bench, write("fine.txt", "1\n"), shell(deadly, owns=["x.txt"], retries=5), flags=(*UNSAFE, "-j", "1")
+    )
     assert ended(bench, *args, env={"ORCHESTRIX_RECOVERIES": "1"}).code == KILLED
     assert ended(bench, "resume", "r1", "--json").code == KILLED
     done = ended(bench, "resume", "r1", "--json")
@@ -236,3 +235,28 @@ def test_a_failure_binds_later_steps_after_a_crash_too(bench: Workbench, place: 
     last = "stopped" if stop else "merged"
     assert (done.code, done.reasons) == (1, ["agent_failed", "dependency_failed", last])
     assert attempts(bench) == ({"0": 1} if stop else {"0": 1, "2": 1})
+
+
+@pytest.mark.parametrize("place", ["after:attempt.finished", "after:snapshot.taken#2", "after:report"])
+def test_a_verdict_that_is_in_the_log_is_not_asked_for_again(bench: Workbench, place: str) -> None:
+    """Whatever was decided before the death stands: each side effect happened once."""
+    args = run_plan(bench, counting(bench, "one"), counting(bench, "two", needs=[0]), flags=(*UNSAFE, "-j", "1"))
+    assert ended(bench, *args, env={"ORCHESTRIX_FAILPOINT": place}).code == KILLED
+    done = ended(bench, "resume", "r1", "--json")
+    assert (done.code, done.reasons) == (0, ["merged", "merged"])
+    expected = ["one", "two", "two"] if place == "after:snapshot.taken#2" else ["one", "two"]
+    assert effects(bench) == expected
+
+
+@pytest.mark.parametrize("place", ["before:integration_ref", "after:integration_ref", "after:agent.worktree_merged"])
+def test_a_merge_that_was_under_way_is_finished_once(bench: Workbench, place: str) -> None:
+    """Its intent is in the log before the ref moves, so a moved ref is never taken for tampering."""
+    args = run_plan(bench, write("x.txt", "x\n"), write("y.txt", "y\n"))
+    assert ended(bench, *args, env={"ORCHESTRIX_FAILPOINT": place}).code == KILLED
+    assert "integration.started" in bench.types("0")
+    moved = bench.git("rev-parse", "refs/heads/orchestrix/r1/integration") != bench.git("rev-parse", "HEAD")
+    assert moved == place.startswith("after")
+    done = ended(bench, "resume", "r1", "--json")
+    assert (done.code, done.reasons) == (0, ["merged", "merged"])
+    assert bench.types("0").count("agent.worktree_merged") == 1
+    assert not [event for event in bench.events() if event["type"].startswith("parent_")]

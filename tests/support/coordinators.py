@@ -38,14 +38,17 @@ class Coordinator:
         return self.process.pid
 
     def until_written(self, name: str) -> Path:
-        """Waits until a step has written this file in its workspace; returns where."""
-        trees = Path(os.environ["XDG_STATE_HOME"])
+        """Waits until a step has written this file in its workspace; returns where.
 
-        def written() -> bool:
-            return self._alive() and any(trees.rglob(f"trees/*/{name}"))
+        An overlay is mounted for its coordinator alone; everybody sees the layer that takes the changes.
+        """
+        home = Path(os.environ["XDG_STATE_HOME"])
 
-        wait_until(written, f"{name} in a workspace")
-        return next(trees.rglob(f"trees/*/{name}"))
+        def written() -> list[Path]:
+            return [*home.rglob(f"trees/*/{name}"), *home.rglob(f"layers/*/upper/{name}")]
+
+        wait_until(lambda: self._alive() and bool(written()), f"{name} in a workspace")
+        return written()[0]
 
     def until_logged(self, kind: str, count: int = 1, **fields: Any) -> None:
         """Waits until so many events of a type with these payload fields are in the log."""

@@ -41,5 +41,5 @@ def _people(data: dict[str, Any]) -> None:
     output.line(f"result: {data['head'][:12]} on {data['integration_ref']}")
     if data["status"] in ("waiting", "cancelled"):
         output.line(f"next: orchestrix resume {data['run_id']}")
-    elif data["status"] == "succeeded" and not data["landed"]:
+    elif data["status"] == "succeeded" and data["landed"] != data["head"]:
         output.line(f"next: orchestrix land {data['run_id']}")
