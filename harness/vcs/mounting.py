@@ -15,7 +15,7 @@ _NEW_MOUNTS = 0x00020000
 _NEW_USER = 0x10000000
 _SLAVE, _RECURSIVE = 1 << 19, 1 << 14
 _DETACH, _NO_FOLLOW = 2, 8
-_here = threading.local()
+_entered: set[int] = set()
 
 
 def enter() -> None:
@@ -23,7 +23,7 @@ def enter() -> None:
 
     Without root it takes a user namespace too, which the system gives only to a process with a single thread.
     """
-    if getattr(_here, "entered", False):
+    if _namespace() in _entered:
         return
     libc = _libc()
     if os.geteuid() == 0:
@@ -31,7 +31,7 @@ def enter() -> None:
     else:
         _own_user_namespace(libc)
     _checked(libc.mount(b"none", b"/", None, _SLAVE | _RECURSIVE, None), "/")
-    _here.entered = True
+    _entered.add(_namespace())
 
 
 def permitted() -> bool:
@@ -61,6 +61,11 @@ def unmount(target: Path) -> None:
     libc = _libc()
     if libc.umount2(os.fsencode(target), _NO_FOLLOW) != 0:
         _checked(libc.umount2(os.fsencode(target), _NO_FOLLOW | _DETACH), str(target))
+
+
+def _namespace() -> int:
+    """Which mount namespace this thread is in: it has that of the thread that started it."""
+    return Path("/proc/thread-self/ns/mnt").stat().st_ino
 
 
 def _own_user_namespace(libc: ctypes.CDLL) -> None:

@@ -72,10 +72,12 @@ def is_mounted(place: Place) -> bool:
     return place.tree.is_mount()
 
 
-def unmount(place: Place) -> None:
-    """The changes stay in the upper directory."""
-    if not place.tree.is_symlink() and is_mounted(place):
-        mounting.unmount(place.tree)
+def unmount(place: Place) -> bool:
+    """Whether there was anything to unmount; the changes stay in the upper directory."""
+    if place.tree.is_symlink() or not is_mounted(place):
+        return False
+    mounting.unmount(place.tree)
+    return True
 
 
 def _mount(lower: Path, upper: Path, work: Path, tree: Path) -> None:

@@ -235,7 +235,7 @@ class Repository:
         """It is no workspace any more when this returns; its files go in the background, at the latest with the run's."""
         place = self._place(run, name)
         place.card.unlink(missing_ok=True)
-        self._background.do(worktrees.remove, place)
+        self._background.do(worktrees.retire, place)
 
     def workspaces(self) -> list[tuple[RunId, str, Path]]:
         """Every workspace on disk that belongs to this repository, also those of crashed runs."""

@@ -63,18 +63,32 @@ def find(place: Place) -> Workspace | None:
 
 def remove(place: Place) -> None:
     """Removes worktree and bookkeeping, also half-made ones; raises EnvironmentProblem when something resists."""
+    retire(place)
+    _discard(place, place.tree)
+
+
+def retire(place: Place) -> None:
+    """Removes everything but the empty directory that an overlay was mounted on.
+
+    A sandbox that is just being set up has a copy of that mount, and stumbles when the directory below it goes.
+    """
     if not os.path.lexists(place.run_dir) and not os.path.lexists(place.admin):
         return
     place.card.unlink(missing_ok=True)
     with places.repository_lock(place.run_dir.parent):
         _unregister(place)
-    overlay.unmount(place)
-    for path in (place.tree, place.layers, place.private):
-        if os.path.lexists(path):
-            removal.discard(path, place.trash)
+    overlaid = overlay.unmount(place)
+    for path in (place.layers, place.private, *(() if overlaid else (place.tree,))):
+        _discard(place, path)
     place.index.unlink(missing_ok=True)
     removal.sweep(place.trash)
     removal.remove_if_empty(place.trash)
+
+
+def _discard(place: Place, path: Path) -> None:
+    if os.path.lexists(path):
+        removal.discard(path, place.trash)
+        removal.remove_if_empty(place.trash)
 
 
 def write_card(place: Place, card: Card) -> None:

@@ -28,6 +28,7 @@ def test_defaults(tmp_path):
     assert list(loaded.rows()) == [
         ("jobs", 0, "default"),
         ("sandbox", "auto", "default"),
+        ("workspace", "auto", "default"),
         ("reports", "local", "default"),
         ("keep", False, "default"),
         ("strict_parent", False, "default"),
@@ -139,7 +140,8 @@ def test_xdg_directories_are_honoured(tmp_path):
         ("backoff_base = []\n", 1, "backoff_base: must be a duration", ""),
         ('[agents.x]\ncommand = "run me"\n', 2, "agents.x.command: must be a list of arguments", ""),
         ("[agents.x]\ncommand = []\n", 2, "agents.x.command: must be a list of arguments", ""),
-        ('workspace = "x"\n', 1, "unknown setting 'workspace'", ""),
+        ('workspace = "x"\n', 1, "workspace: must be one of auto, overlay, checkout", ""),
+        ('[workspace]\nkind = "x"\n', 1, "workspace: must be one of auto, overlay, checkout", ""),
         ("agents = 3\n", 1, "unknown setting 'agents'", ""),
         ("[agents]\nx = 3\n", 2, "unknown setting 'agents.x'", ""),
     ],

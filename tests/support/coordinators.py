@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,9 @@ class Coordinator:
         home = Path(os.environ["XDG_STATE_HOME"])
 
         def written() -> list[Path]:
-            return [*home.rglob(f"trees/*/{name}"), *home.rglob(f"layers/*/upper/{name}")]
+            with suppress(FileNotFoundError):  # a folder that went while it was searched
+                return [*home.rglob(f"trees/*/{name}"), *home.rglob(f"layers/*/upper/{name}")]
+            return []
 
         wait_until(lambda: self._alive() and bool(written()), f"{name} in a workspace")
         return written()[0]
