@@ -100,7 +100,7 @@ class Reader:
         if stat.S_ISDIR(status.st_mode):
             below = self._objects.entries(before[1]) if before is not None and before[0] == FileMode.TREE else {}
             folder = self._folder(entry.path, path, below, prepared)
-            if path == _OWN and folder.opaque:
+            if path == _OWN and folder.opaque and before is not None:
                 raise Unusual("bookkeeping was replaced")
             return folder
         self._refuse_submodules([before])

@@ -112,6 +112,16 @@ def test_the_upper_directory_gives_the_tree_that_git_gives(
     assert decided >= 20
 
 
+def test_bookkeeping_beside_the_work_does_not_slow_it_down(checkout: Checkout, vcs: Repository) -> None:
+    """Every step has a report in its workspace: it is left out without asking git, and other files there are work."""
+    workspace = vcs.open_workspace(RUN, "0", vcs.resolve("HEAD"), BRANCH)
+    (workspace.path / ".orchestrix" / "local").mkdir(parents=True)
+    for name in ("step-0-result.md", "local/state.db", "plan.yaml"):
+        (workspace.path / ".orchestrix" / name).write_text("x")
+    assert from_upper(vcs, "0") == by_git(vcs, "0")
+    assert [change.path for change in vcs.snapshot(workspace, "work", 1).changes] == [".orchestrix/plan.yaml"]
+
+
 def test_git_in_an_overlay_is_clean_and_does_not_read_every_file(checkout: Checkout, vcs: Repository) -> None:
     """Stat data holds without any setting of ours: `diff-files`, which never refreshes the index, sees no difference."""
     workspace = vcs.open_workspace(RUN, "0", vcs.resolve("HEAD"), BRANCH)
