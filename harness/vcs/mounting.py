@@ -15,7 +15,7 @@ _NEW_MOUNTS = 0x00020000
 _NEW_USER = 0x10000000
 _SLAVE, _RECURSIVE = 1 << 19, 1 << 14
 _DETACH, _NO_FOLLOW = 2, 8
-_entered: set[int] = set()
+_entered: set[tuple[int, int]] = set()
 
 
 def enter() -> None:
@@ -63,9 +63,9 @@ def unmount(target: Path) -> None:
         _checked(libc.umount2(os.fsencode(target), _NO_FOLLOW | _DETACH), str(target))
 
 
-def _namespace() -> int:
-    """Which mount namespace this thread is in: it has that of the thread that started it."""
-    return Path("/proc/thread-self/ns/mnt").stat().st_ino
+def _namespace() -> tuple[int, int]:
+    """Which mount namespace this thread is in, as whom: it has that of the thread that started it."""
+    return Path("/proc/thread-self/ns/mnt").stat().st_ino, os.geteuid()
 
 
 def _own_user_namespace(libc: ctypes.CDLL) -> None:

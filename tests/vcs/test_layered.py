@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from harness.model.ids import RunId, TaskId, work_branch
 from harness.vcs import layered, overlay, snapshot
 from harness.vcs import workspace as worktrees
 from harness.vcs.repository import Repository
-from tests.vcs.conftest import RUN, Checkout
+from tests.vcs.conftest import RUN, Checkout, as_a_mere_user
 
 BRANCH = work_branch(RUN, TaskId("0"))
 NAMES = ["a.txt", "b.log", "c.dat", "run.sh", "deep/d.txt", "deep/e.log", "deep/er/f.txt", "new/g.txt", "x y", "ü"]
@@ -216,3 +217,31 @@ def test_nothing_stays_mounted_when_the_coordinator_is_killed(checkout: Checkout
     assert [change.path for change in vcs.snapshot(workspace, "kept", 1).changes] == ["work.txt"]
     vcs.remove_workspace(RUN, "0")
     assert not place.tree.exists()
+
+
+def test_overlays_work_without_root(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a user namespace of the process: files, deletions and replaced directories arrive, and git agrees."""
+    with tempfile.TemporaryDirectory() as scratch:
+        monkeypatch.setenv("HOME", scratch)
+        monkeypatch.setenv("XDG_CONFIG_HOME", scratch)
+        shutil.copytree(checkout.root, f"{scratch}/project")
+        vcs = Repository.discover(Path(scratch) / "project", Path(scratch) / "state")
+        answer = as_a_mere_user(Path(scratch), lambda: _work_of_a_mere_user(vcs))
+    if answer.startswith("cannot: "):
+        pytest.skip(answer)
+    assert answer == "overlay README.md src/app.py src/lib.py src/new.py True"
+
+
+def _work_of_a_mere_user(vcs: Repository) -> str:
+    kind = vcs.choose_workspaces("auto")
+    if kind.name != "overlay":
+        return f"cannot: {kind.why}"
+    workspace = vcs.open_workspace(RUN, "0", vcs.resolve("HEAD"), BRANCH)
+    (workspace.path / "README.md").unlink()
+    shutil.rmtree(workspace.path / "src")
+    (workspace.path / "src").mkdir()
+    (workspace.path / "src" / "new.py").write_text("new")
+    same = from_upper(vcs, "0") == by_git(vcs, "0")
+    changes = vcs.snapshot(workspace, "work", 1).changes
+    vcs.forget_run(RUN)
+    return f"{kind.name} {' '.join(change.path for change in changes)} {same}"

@@ -7,7 +7,6 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,9 +15,8 @@ import pytest
 from harness.model.changes import Change, Kind, Workspace
 from harness.model.ids import CommitId, TaskId, work_branch
 from harness.vcs.repository import Repository
-from tests.vcs.conftest import RUN, Checkout
+from tests.vcs.conftest import RUN, Checkout, as_a_mere_user
 
-NOBODY = 65534
 BRANCH = work_branch(RUN, TaskId("0"))
 
 
@@ -342,32 +340,6 @@ def _paths_and_removal(vcs: Repository, workspace: Workspace) -> str:
     (workspace.path / "src").chmod(0o500)
     vcs.remove_workspace(RUN, workspace.name)
     return "\n".join([*paths, f"removed: {not workspace.path.exists()}"])
-
-
-def as_a_mere_user(scratch: Path, act: Callable[[], str]) -> str:
-    """Root passes every closed door: only another user meets them."""
-    if os.geteuid() != 0:
-        return act()
-    for top, directories, files in os.walk(scratch):
-        for path in (top, *(f"{top}/{name}" for name in (*directories, *files))):
-            os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
-        try:
-            os.write(writer, act().encode())
-        except Exception:  # noqa: BLE001 - told to the parent, which fails with it
-            os.write(writer, traceback.format_exc().encode())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader) as answer:
-        said = answer.read()
-    os.waitpid(child, 0)
-    return said
 
 
 def test_a_path_that_git_refuses_is_named(checkout: Checkout, vcs: Repository) -> None:
