@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from typing import TextIO
 
 import typer
 from typer._completion_classes import completion_init
@@ -102,23 +103,39 @@ def run(argv: list[str]) -> int:
         sys.stdout.flush()
         return result if isinstance(result, int) else Exit.OK
     except OrchestrixError as error:
-        output.failure(error, as_json=as_json)
-        return error.exit_code
+        return _told(error, as_json=as_json)
     except KeyboardInterrupt:
-        output.failure(OrchestrixError("interrupted"), as_json=as_json)
+        _told(OrchestrixError("interrupted"), as_json=as_json)
         return Exit.SIGINT
     except (BrokenPipeError, SystemExit) as error:
         # The reader went away (`orchestrix events | head`): that is its right, not an error, whatever Click makes of it.
         if not isinstance(error, BrokenPipeError) and not isinstance(error.__context__, BrokenPipeError):
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence(sys.stdout)
         return Exit.OK
     except OSError as error:
         problem = EnvironmentProblem(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
-        output.failure(problem, as_json=as_json)
-        return problem.exit_code
+        return _told(problem, as_json=as_json)
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
-        output.failure(UsageError(error.format_message(), hint="see orchestrix --help"), as_json=as_json)
-        return Exit.USAGE
+        return _told(UsageError(error.format_message(), hint="see orchestrix --help"), as_json=as_json)
+
+
+def _told(error: OrchestrixError, *, as_json: bool) -> int:
+    """The exit status of this error; what stdout cannot take (its disk is full) goes to stderr, or nowhere."""
+    try:
+        output.failure(error, as_json=as_json)
+        sys.stdout.flush()
+    except OSError:
+        _silence(sys.stdout)
+        try:
+            output.failure(error, as_json=False)
+        except OSError:
+            _silence(sys.stderr)
+    return error.exit_code
+
+
+def _silence(stream: TextIO) -> None:
+    """Sends what is still to come to nowhere, so that the end of the interpreter does not stumble over it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

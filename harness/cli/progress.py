@@ -49,8 +49,8 @@ def envelopes(store: Store) -> Watch:
 
     def watch(_fact: Fact, state: RunState) -> None:
         nonlocal seen
-        # A reader that goes away (`| head`) ends the telling, not the run.
-        with contextlib.suppress(BrokenPipeError):
+        # A reader that goes away (`| head`), or a full disk behind stdout, ends the telling, not the run.
+        with contextlib.suppress(OSError):
             for envelope in store.events(RunId(state.run_id), seen):
                 seen = envelope.seq
                 sys.stdout.write(output.as_json_text(envelope.as_dict()) + "\n")

@@ -60,9 +60,6 @@ class Coordinator:
         needs = self._needs(task)
         for need in needs:
             await self._settled[ctx.task(need)].wait()
-            if self._broken(need):
-                delegate.fail(ctx, task, _dependency(task, need))
-                return
         async with self._slots:
             if task in self._abandoned:
                 delegate.fail(ctx, task, self._abandoned[task])
@@ -90,10 +87,6 @@ class Coordinator:
 
     def _needs(self, task: TaskId) -> tuple[int, ...]:
         return self._ctx.schedule.closure(int(task))
-
-    def _broken(self, need: int) -> bool:
-        step = self._ctx.step(self._ctx.task(need))
-        return step.state is State.FAILED or step.final_status == "failed"
 
     def _after_failure(self, failed: TaskId) -> None:
         """Dependants never run on a failed step; with `on_failure: stop`, nothing after it in the plan goes on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,8 +28,8 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     return db
 
 
-def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Callable[[], None]]:
-    """The database and what closes it; raises NotFound when there is none.
+def open_for_reading(path: Path) -> sqlite3.Connection:
+    """Reads, and refuses to write; raises NotFound when there is no database.
 
     A write-ahead log cannot be read where its shared-memory file can neither be found nor made (a read-only medium):
     then a private copy is read.
@@ -43,32 +43,27 @@ def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Callable[[], None]
         db.close()
         if error.sqlite_errorcode != sqlite3.SQLITE_CANTOPEN:
             raise
-        return _open_copy(path)
+        return _copied(path)
     except BaseException:
         db.close()
         raise
-    return db, db.close
+    return db
 
 
-def _open_copy(path: Path) -> tuple[sqlite3.Connection, Callable[[], None]]:
-    folder = TemporaryDirectory(prefix="orchestrix-store-")
-    copy = Path(folder.name, path.name)
-    try:
+def _copied(path: Path) -> sqlite3.Connection:
+    """The database in memory, where nothing is left to clean up."""
+    with TemporaryDirectory(prefix="orchestrix-store-") as folder:
+        copy = Path(folder, path.name)
         for suffix in ("", "-wal"):
             source = path.with_name(path.name + suffix)
             if source.exists():
                 shutil.copyfile(source, copy.with_name(copy.name + suffix))
-        db = _connect(copy, "ro")
-        migrate.require_current(db, path)
-    except BaseException:
-        folder.cleanup()
-        raise
-
-    def close() -> None:
-        db.close()
-        folder.cleanup()
-
-    return db, close
+        with closing(_connect(copy, "ro")) as db:
+            migrate.require_current(db, path)
+            memory = _connect(Path(":memory:"), "memory")
+            db.backup(memory)
+    memory.execute("PRAGMA query_only = ON")
+    return memory
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:

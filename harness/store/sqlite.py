@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -28,22 +28,20 @@ class SqliteStore:
     def __init__(self, path: Path, clock: Clock) -> None:
         """Opens for writing: creates the file and its directory, migrates an older one; raises StoreFailed."""
         with faults.translated(path):
-            db = connection.open_for_writing(path)
-            self._begin(path, clock, db, db.close)
+            self._begin(path, clock, connection.open_for_writing(path))
 
     @classmethod
     def open_existing(cls, path: Path, clock: Clock) -> Self:
         """Opens for reading only: creates and migrates nothing; raises NotFound when there is no file."""
         store = cls.__new__(cls)
         with faults.translated(path):
-            store._begin(path, clock, *connection.open_for_reading(path))  # noqa: SLF001 - the other constructor
+            store._begin(path, clock, connection.open_for_reading(path))  # noqa: SLF001 - the other constructor
         return store
 
-    def _begin(self, path: Path, clock: Clock, db: sqlite3.Connection, close: Callable[[], None]) -> None:
+    def _begin(self, path: Path, clock: Clock, db: sqlite3.Connection) -> None:
         self._path = path
         self._clock = clock
         self._db = db
-        self._close = close
         self._opened = Files.of(path)
         self._files: Files | None = None
         self._lock = threading.RLock()
@@ -129,7 +127,7 @@ class SqliteStore:
 
     def close(self) -> None:
         with self._lock:
-            self._close()
+            self._db.close()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

@@ -142,7 +142,9 @@ class Refs:
         try:
             self._git.run("update-ref", *args)
         except GitFailed as failed:
-            if failed.details["machine"]:
+            if failed.details.get("exit_status", 0) < 0:
+                self._unlock(ref, failed)
+            if failed.details.get("machine"):
                 raise
             now = self.read(ref)
             if now != old:

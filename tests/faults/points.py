@@ -86,7 +86,7 @@ def _places(trace: Path, root: Path) -> Iterator[tuple[str, int]]:
 
 
 def _faults(git: int, places: Iterable[tuple[str, int]]) -> Iterator[Fault]:
-    """One way to fail for each place, by turns, so that neighbours fail differently; every third is a kill."""
+    """One way to fail for each place, by turns, so that neighbours fail differently; a kill is one of the ways."""
     for syscall, number in places:
         ways = (*ERRORS[syscall], "kill")
         yield Fault(git, syscall, number, ways[(number + git) % len(ways)])

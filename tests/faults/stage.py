@@ -20,7 +20,6 @@ from support.workbench import ROOT, Result, Workbench, shell, write
 DOCUMENTED = {0, 1, 2, 3, 4, 5, 6, 124, 130, 143}
 KILLED = -9
 _RECOVERIES = 6
-_NOT_OURS = ("worktrees", "orchestrix-trash", "orchestrix-new")
 
 
 class Launcher:

@@ -68,7 +68,6 @@ def test_damage_between_runs_is_told_and_nothing_is_done_on_it(bench: Workbench,
             assert done.code in _DOCUMENTED, (args, done)
             assert "Traceback" not in done.err
     assert fingerprint(bench.files) == before
-    bench.git("for-each-ref")
     shutil.rmtree(database.parent)
     shutil.copytree(whole, database.parent)
     _resumes(bench)

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -23,9 +23,9 @@ Fault = Callable[[Path], AbstractContextManager[None]]
 def _full(disk: Path) -> Iterator[None]:
     """No byte is left; what was written before stays."""
     filler = disk / "filler"
-    with pytest.raises(OSError, match="No space left"), filler.open("wb", buffering=0) as file:
-        while True:
-            file.write(bytes(4096))
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
     yield
     filler.unlink()
 
@@ -87,9 +87,11 @@ def test_a_read_only_repository_is_refused_before_anything_starts(
     bench = Workbench(small_disk)
     bench.commit({"a.txt": "one\n"}, "Start")
     bench.root = tmp_path
-    assert bench.run(write("b.txt", "1\n")).code == 0
+    plan = str(bench.plan(write("b.txt", "1\n")))
+    with bench.process("run", plan, "--json") as first:  # its files are closed for certain when it has ended
+        assert (first.wait(), first.stderr.read()) == (0, "")
     with _read_only(small_disk):
-        stopped(bench.run(write("c.txt", "1\n")), 3, str(small_disk))
+        stopped(bench.call("run", plan, "--json"), 3, str(small_disk))
         assert bench.call("status").code == 0
         assert bench.call("audit").code == 0
     assert bench.run(write("c.txt", "1\n")).code == 0
@@ -101,7 +103,7 @@ def test_few_descriptors_stop_the_run_wherever_they_run_out(bench: Workbench, tm
     bench.plan(shell("echo held > held.txt", owns=["held.txt"]), write("after.txt", "after\n", checks=["true"]))
     fresh = shutil.copytree(bench.files, tmp_path / "fresh")
     codes = []
-    for most in range(8, 40, 3):
+    for most in (9, 14, 18, 22, 40):
         shutil.rmtree(bench.files)
         shutil.copytree(fresh, bench.files)
         done = _with_descriptors(bench, most)
@@ -125,3 +127,22 @@ def _with_descriptors(bench: Workbench, most: int) -> subprocess.CompletedProces
     argv = [sys.executable, "-c", program, "run", str(bench.root / "plan.json"), "--json", "-j", "1"]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(argv, cwd=bench.files, env=env, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("flag", "stream", "code"), [("--json", "stdout", 3), ("--jsonl", "stdout", 0), ("--verbose", "stderr", 0)]
+)
+def test_a_full_disk_behind_the_output_hides_no_outcome(bench: Workbench, flag: str, stream: str, code: int) -> None:
+    """Progress that nobody can read ends no run; a result that could not be printed is told on stderr."""
+    plan = str(bench.plan(write("c.txt", "1\n")))
+    argv = [sys.executable, "-m", "harness", "run", plan, flag]
+    with Path("/dev/full").open("w") as full:
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: full}
+        done = subprocess.run(
+            argv, cwd=bench.files, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False, text=True, **streams
+        )
+    assert done.returncode == code
+    if code:
+        assert done.stderr == "orchestrix: No space left on device\n"
+    assert bench.call("status", "latest", "--json").data["status"] == "succeeded"
+    assert check(bench.files) == []

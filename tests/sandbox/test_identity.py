@@ -36,11 +36,13 @@ def test_an_orphan_ends_with_everything_below_it(marker) -> None:
 def test_a_stranger_with_the_same_pid_is_left_alone(change) -> None:
     """A reused pid, or one from before a reboot, is somebody else."""
     with subprocess.Popen(["sleep", "600"]) as stranger:
-        who = replace(identity.probe(stranger.pid), **change)
-        assert not identity.alive(who)
-        assert not identity.end(who)
-        assert stranger.poll() is None
-        stranger.kill()
+        try:
+            who = replace(identity.probe(stranger.pid), **change)
+            assert not identity.alive(who)
+            assert not identity.end(who)
+            assert stranger.poll() is None
+        finally:
+            stranger.kill()
 
 
 def test_a_signal_does_not_reach_who_took_over_a_pid() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,15 +43,14 @@ class Coordinator:
 
         An overlay is mounted for its coordinator alone; everybody sees the layer that takes the changes.
         """
-        home = Path(os.environ["XDG_STATE_HOME"])
+        runs = f"{os.environ['XDG_STATE_HOME']}/orchestrix/*/*"
 
-        def written() -> list[Path]:
-            with suppress(FileNotFoundError):  # a folder that went while it was searched
-                return [*home.rglob(f"trees/*/{name}"), *home.rglob(f"layers/*/upper/{name}")]
-            return []
+        def written() -> list[str]:
+            patterns = (f"{runs}/trees/*/{name}", f"{runs}/layers/*/upper/{name}")
+            return [path for pattern in patterns for path in glob.glob(pattern)]  # noqa: PTH207 - pathlib's stumbles over what disappears
 
         wait_until(lambda: self._alive() and bool(written()), f"{name} in a workspace")
-        return written()[0]
+        return Path(written()[0])
 
     def until_logged(self, kind: str, count: int = 1, **fields: Any) -> None:
         """Waits until so many events of a type with these payload fields are in the log."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import random
 import shutil
@@ -21,6 +22,7 @@ from harness.vcs import workspace as worktrees
 from harness.vcs.repository import Repository
 from tests.vcs.conftest import RUN, Checkout, as_a_mere_user
 
+PR_SET_DUMPABLE = 4
 BRANCH = work_branch(RUN, TaskId("0"))
 NAMES = ["a.txt", "b.log", "c.dat", "run.sh", "deep/d.txt", "deep/e.log", "deep/er/f.txt", "new/g.txt", "x y", "ü"]
 RULES = {
@@ -233,6 +235,8 @@ def test_overlays_work_without_root(checkout: Checkout, monkeypatch: pytest.Monk
 
 
 def _work_of_a_mere_user(vcs: Repository) -> str:
+    # A process that changed its user is closed even to itself, until it runs another program or says otherwise.
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1)
     kind = vcs.choose_workspaces("auto")
     if kind.name != "overlay":
         return f"cannot: {kind.why}"
