@@ -34,7 +34,7 @@ def until_alone() -> None:
     def alone() -> bool:
         for entry in glob.glob("/proc/[0-9]*/cwd"):  # noqa: PTH207 - processes disappear while they are listed
             with contextlib.suppress(OSError):
-                if os.readlink(entry).startswith(home):
+                if str(Path(entry).readlink()).startswith(home):
                     return False
         return True
 
