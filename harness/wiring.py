@@ -127,14 +127,14 @@ class Project:
             against = "workspaces that are kept must be plain files for everybody"
         elif not self.processes.protects_parent:
             against = "without a sandbox, a step could write to the checkout that all steps share"
-        return self.repository.choose_workspaces(self.settings.workspace, against)
+        return self.repository.choose_workspaces(self.settings.workspace_kind, against)
 
     def as_begun(self, run_id: RunId) -> Project:
         """This project confined, and working in the kind of workspace, as when the run began: a resume changes neither."""
         options = self.reading.state(run_id).options
         sandbox = options.get("sandbox", self.settings.sandbox)
-        workspace = options.get("workspace", self.settings.workspace)
-        return replace(self, settings=replace(self.settings, sandbox=sandbox, workspace=workspace))
+        workspace = options.get("workspace", self.settings.workspace_kind)
+        return replace(self, settings=replace(self.settings, sandbox=sandbox, workspace_kind=workspace))
 
     def find_run(self, name: str) -> RunId:
         """The run that a full id, an unambiguous prefix or `latest` names, also one known by its record alone."""

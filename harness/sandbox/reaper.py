@@ -13,6 +13,7 @@ import resource
 import select
 import signal
 import sys
+import time
 
 from harness.sandbox import tree
 
@@ -49,10 +50,32 @@ def main(order_handle: int) -> NoReturn:
     os.dup2(null, 1)
     os.dup2(null, 2)
     status = _wait(program, wakeup)
-    if tree.children(os.getpid()):
-        tree.sweep(lambda: tree.descendants(os.getpid()), _SWEEP_SECONDS)
-        _reap(program)  # what is not buried here would pile up in the coordinator
+    if not _end_all():
+        os.kill(os.getpid(), signal.SIGKILL)  # the coordinator adopts them, and looks for them when we die so
     os._exit(status)
+
+
+def _end_all() -> bool:
+    """Kills until no child is left, also none to bury; False when some do not end.
+
+    A listing of /proc can miss a process whose parent ends meanwhile. The kernel's word that there is no child cannot
+    be wrong: whatever is below has a parent that is our child, or was, and then it is our child itself.
+    """
+    until = time.monotonic() + _SWEEP_SECONDS
+    while _have_children():
+        if time.monotonic() > until:
+            return False
+        tree.sweep(lambda: tree.descendants(os.getpid()), _SWEEP_SECONDS)
+    return True
+
+
+def _have_children() -> bool:
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _wake_on_children() -> int:

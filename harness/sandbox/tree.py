@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _SWEEP_PAUSE = 0.002
+_LOOKS = 2  # one look can miss a process that began after the listing, if its parent ended before it was read
 
 
 class Process:
@@ -113,18 +114,28 @@ def sweep(find: Callable[[], list[Process]], seconds: float) -> bool:
     All are stopped before any is killed: whoever forks faster than /proc can be read would outrun the killing.
     """
     until = time.monotonic() + seconds
-    while found := find():
-        stopped: set[tuple[int, str]] = set()
-        while fresh := [process for process in found if (process.pid, process.start_time) not in stopped]:
-            for process in fresh:
-                send(process, signal.SIGSTOP)
-                stopped.add((process.pid, process.start_time))
-            if time.monotonic() > until:
-                break
-            found = find()
-        for process in found:
-            send(process, signal.SIGKILL)
+    empty_looks = 0
+    while empty_looks < _LOOKS:
+        found = find()
+        if not found:
+            empty_looks += 1
+            continue
+        empty_looks = 0
+        _stop_and_kill(found, find, until)
         if time.monotonic() > until:
             return not find()
         time.sleep(_SWEEP_PAUSE)
     return True
+
+
+def _stop_and_kill(found: list[Process], find: Callable[[], list[Process]], until: float) -> None:
+    stopped: set[tuple[int, str]] = set()
+    while fresh := [process for process in found if (process.pid, process.start_time) not in stopped]:
+        for process in fresh:
+            send(process, signal.SIGSTOP)
+            stopped.add((process.pid, process.start_time))
+        if time.monotonic() > until:
+            break
+        found = find()
+    for process in found:
+        send(process, signal.SIGKILL)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from sandbox.survivors import kill_marked, marked, wait_for_marked
-from support.coordinators import KILLED, attempts, ended, kept, run_plan, started
+from support.coordinators import KILLED, attempts, ended, kept, run_plan, started, until_alone
 from support.workbench import Workbench, shell, write
 
 UNSAFE = ("--sandbox", "none")
@@ -44,6 +44,7 @@ def test_a_kill_while_an_agent_runs(bench: Workbench, sandbox: str) -> None:
         first.until_written("second.txt")
         first.until_logged("agent.subagent_closed", task="0")
         first.kill()
+    until_alone()
     assert bench.call("status", "r1", "--json").data["status"] == "waiting"
     open_gate(bench)
     done = ended(bench, "resume", "r1", "--json")

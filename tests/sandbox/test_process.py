@@ -125,6 +125,22 @@ def test_nothing_of_a_hostile_program_survives(door, bench, marker, quick_grace,
     assert marked(marker) == []
 
 
+def test_no_daemon_slips_through_while_its_parent_ends(door, bench, marker) -> None:
+    """A listing of processes misses one whose parent ends meanwhile; on a busy machine that happens often."""
+
+    async def scene() -> None:
+        for _ in range(6):
+            specs = [
+                bench.python(ZOO["leaves a daemon"].script, marker, log=bench.log.with_suffix(f".{number}"))
+                for number in range(8)
+            ]
+            results = await asyncio.gather(*[bench.run(door, spec) for spec in specs])
+            assert [result.exit_code for result in results] == [0] * 8
+            assert marked(marker) == []
+
+    asyncio.run(scene())
+
+
 def test_a_steady_talker_is_not_inactive(door, bench) -> None:
     """Only silence counts as inactivity."""
     script = "import time\nfor n in range(6):\n    print(n, flush=True); time.sleep(0.1)"

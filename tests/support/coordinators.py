@@ -27,6 +27,20 @@ def wait_until(holds: Callable[[], object], what: str) -> None:
         time.sleep(0.01)
 
 
+def until_alone() -> None:
+    """Waits until no process works in a workspace any more: without a namespace a dead coordinator's tree ends a moment later."""
+    home = os.environ["XDG_STATE_HOME"]
+
+    def alone() -> bool:
+        for entry in glob.glob("/proc/[0-9]*/cwd"):  # noqa: PTH207 - processes disappear while they are listed
+            with contextlib.suppress(OSError):
+                if str(Path(entry).readlink()).startswith(home):
+                    return False
+        return True
+
+    wait_until(alone, "the end of what a dead coordinator left")
+
+
 class Coordinator:
     """One live command of the harness."""
 

@@ -48,7 +48,7 @@ def register(app: typer.Typer) -> None:
         order = Order(
             plan=plan,
             directory=options.here(directory),
-            flags={"jobs": jobs, "sandbox": sandbox, "workspace": workspace, "strict_parent": strict_parent},
+            flags={"jobs": jobs, "sandbox": sandbox, "workspace.kind": workspace, "strict_parent": strict_parent},
             wish=Wish(base=base, into=into),
             land=land,
             artifacts=artifacts and artifacts.absolute(),

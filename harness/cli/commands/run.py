@@ -45,7 +45,7 @@ def register(app: typer.Typer) -> None:
         flags = {
             "jobs": jobs,
             "sandbox": sandbox,
-            "workspace": workspace,
+            "workspace.kind": workspace,
             "keep": keep or None,
             "strict_parent": strict_parent or None,
         }

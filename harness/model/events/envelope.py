@@ -1,0 +1,101 @@
+"""A fact as a line of the log: `seq` is gap-free for each run and `hash` covers the line and the hash before it.
+
+An edited, removed or reordered line is found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from harness.model.events import attempt, run, subagent
+from harness.model.events.fact import Fact
+from harness.model.ids import RunId
+
+GENESIS = "0" * 64
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_FAMILIES = (run, subagent, attempt)
+TYPES: dict[str, type[Fact]] = {
+    kind.type: kind
+    for family in _FAMILIES
+    for kind in vars(family).values()
+    if isinstance(kind, type) and issubclass(kind, Fact) and "type" in vars(kind)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A sealed fact; field order is the order on the wire."""
+
+    id: str
+    run_id: str
+    seq: int
+    type: str
+    ts: str
+    task_id: str | None
+    trace_id: str
+    summary: str
+    payload: dict[str, Any]
+    prev_hash: str
+    hash: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def fact(self) -> Fact | None:
+        """The typed fact; None for a type that a newer version wrote."""
+        cls = TYPES.get(self.type)
+        if cls is None:
+            return None
+        return cls(**{name: value for name, value in self.payload.items() if name in cls.fields})
+
+
+def canonical(value: Any) -> str:
+    """The one JSON text of a value: sorted keys, no spaces, UTF-8.
+
+    What UTF-8 cannot hold (half a surrogate pair, as in a file name of another encoding) is spelled out.
+    """
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return _SURROGATE.sub(lambda found: f"\\\\u{ord(found[0]):04x}", text)
+
+
+def digest(envelope: dict[str, Any]) -> str:
+    """SHA-256 over the canonical JSON of every field but `hash`."""
+    body = {name: value for name, value in envelope.items() if name != "hash"}
+    return hashlib.sha256(canonical(body).encode("utf-8")).hexdigest()
+
+
+def seal(fact: Fact, *, run_id: RunId, seq: int, prev_hash: str, ts: str) -> Envelope:
+    """The fact as the next line of the run's log; `payload` is what JSON gives back, so that hashes can be repeated."""
+    body: dict[str, Any] = {
+        "id": f"{run_id}.{seq}",
+        "run_id": str(run_id),
+        "seq": seq,
+        "type": fact.type,
+        "ts": ts,
+        "task_id": fact.task_id,
+        "trace_id": hashlib.sha256(run_id.encode()).hexdigest()[:32],
+        "summary": json.loads(canonical(" ".join(fact.summary.split()))),
+        "payload": json.loads(canonical(fact.payload())),
+        "prev_hash": prev_hash,
+    }
+    return Envelope(**body, hash=digest(body))
+
+
+def verify(envelopes: list[Envelope]) -> list[str]:
+    """Everything that is wrong with a run's log, as sentences; an empty list is an intact log."""
+    problems: list[str] = []
+    previous = GENESIS
+    for expected, item in enumerate(envelopes, 1):
+        if item.seq != expected:
+            problems.append(f"seq {item.seq} stands where {expected} should: a line is missing or doubled")
+            break
+        if item.prev_hash != previous:
+            problems.append(f"seq {item.seq}: does not follow the line before it")
+        if digest(item.as_dict()) != item.hash:
+            problems.append(f"seq {item.seq}: the line was changed after it was written")
+        previous = item.hash
+    return problems
