@@ -134,7 +134,8 @@ class Project:
         options = self.reading.state(run_id).options
         sandbox = options.get("sandbox", self.settings.sandbox)
         workspace = options.get("workspace", self.settings.workspace_kind)
-        return replace(self, settings=replace(self.settings, sandbox=sandbox, workspace_kind=workspace))
+        keep = options.get("keep", self.settings.keep)
+        return replace(self, settings=replace(self.settings, sandbox=sandbox, workspace_kind=workspace, keep=keep))
 
     def find_run(self, name: str) -> RunId:
         """The run that a full id, an unambiguous prefix or `latest` names, also one known by its record alone."""

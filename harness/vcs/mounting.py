@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 _NEW_MOUNTS = 0x00020000
@@ -34,20 +35,25 @@ def enter() -> None:
     _entered.add(_namespace())
 
 
-def permitted() -> bool:
-    """Whether `enter` and a mount would work, found out by a child, because there is no way back."""
-    if os.geteuid() == 0:
-        return True
+def rehearsed(problem: Callable[[], str]) -> str:
+    """What `problem` says, asked in a child first where entering may fail half-way: there is no way back from it."""
+    if os.geteuid() == 0 or _namespace() in _entered:
+        return problem()
     if threading.active_count() > 1:
-        return False
+        return "only a process with a single thread may take a user namespace"
+    reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            enter()
+            os.write(writer, problem().encode())
             os._exit(0)
-        except OSError:
+        finally:
             os._exit(1)
-    return os.waitpid(child, 0)[1] == 0
+    os.close(writer)
+    with os.fdopen(reader, "rb") as answer:
+        said = answer.read().decode()
+    failed = os.waitpid(child, 0)[1] != 0
+    return said or ("it could not be tried out" if failed else problem())
 
 
 def mount(kind: str, target: Path, options: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from harness.errors import EnvironmentProblem
@@ -23,8 +24,11 @@ def why_not(state_dir: Path) -> str:
     """Why overlays cannot be used for workspaces there; empty when they can. Enters the process' own namespace."""
     if _SEPARATORS & set(str(state_dir)):
         return f"the path {state_dir} holds a character that mount options cannot"
-    if not mounting.permitted():
-        return "this user may not mount (no root, and no unprivileged user namespace for this process)"
+    return mounting.rehearsed(partial(_problem, state_dir))
+
+
+def _problem(state_dir: Path) -> str:
+    """Really uses one: a file system may take the mount and then not know deletions or renames."""
     try:
         make_private(state_dir)
         mounting.enter()
@@ -35,7 +39,6 @@ def why_not(state_dir: Path) -> str:
 
 
 def _try_out(scratch: Path) -> str:
-    """Really uses one: a file system may take the mount and then not know deletions or renames."""
     for name in ("lower/gone", "upper", "work", "tree"):
         (scratch / name).mkdir(parents=True)
     _mount(scratch / "lower", scratch / "upper", scratch / "work", scratch / "tree")
@@ -64,7 +67,7 @@ def mount(place: Place, lower: Path) -> None:
     except OSError as error:
         raise EnvironmentProblem(
             f"workspace {place.name} cannot be mounted at {place.tree}: {error.strerror or error}",
-            hint="use `--workspace checkout`",
+            hint="overlays need root or an unprivileged user namespace; new runs can use `--workspace checkout`",
         ) from error
 
 

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Self
 
-from harness.errors import NotFound
+from harness.errors import EnvironmentProblem, NotFound
 from harness.model.changes import Change, Merge, ParentDrift, Snapshot, Workspace, WorkspaceKind
 from harness.model.ids import CommitId, RefName, RunId, TreeId, record_ref
 from harness.ports import AgentRights
@@ -170,6 +170,9 @@ class Repository:
         Raises EnvironmentProblem when overlays were asked for and do not work.
         """
         self.workspace_kind = kinds.choose(mode, self.state_dir, against)
+        if self.workspace_kind.name == "checkout" and any(self.state_dir.glob("*/layers/*")):
+            # What an earlier coordinator left is mounted again, for the threads to come as well.
+            overlay.why_not(self.state_dir)
         return self.workspace_kind
 
     def prepare(self, run: RunId, name: str, copy: Sequence[str], link: Sequence[str]) -> None:
@@ -303,6 +306,8 @@ class Repository:
             tree = quick.tree(place, own, card.template, start, left_out)
             if tree is not None:
                 return Taken(tree)
+            if not overlay.is_mounted(place):
+                raise EnvironmentProblem(f"workspace {place.name} is not mounted", hint="resume the run")
         gitlinks = [os.fsdecode(path) for path in self._landmarks.of(start).gitlinks]
         return snapshot.take(own.git(workspace.path), workspace.private_index, gitlinks, left_out)
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+
 import pytest
-from support.workbench import Workbench, shell
+from support.workbench import ROOT, Workbench, shell
 
 STEPS = (
     shell("echo 1 >> a.txt; mkdir new; echo n > new/n.txt; git rm -q README.md", owns=["a.txt", "new/**", "README.md"]),
     shell("cat a.txt > copy.txt; chmod +x a.txt", needs=[0], owns=["copy.txt", "a.txt"]),
     shell("mv src moved", needs=[0], owns=["src/**", "moved/**"], checks=["test -d moved"]),
 )
+
+
+# A user like any other: root's files, none of root's rights.
+MERE_USER = ("unshare", "--user", "--map-user=1000", "--map-group=1000") if os.geteuid() == 0 else ()
 
 
 def kinds(bench: Workbench) -> set[tuple[str, str]]:
@@ -61,3 +70,18 @@ def test_files_of_a_failed_step_can_be_looked_at_when_the_mount_is_gone(bench: W
     assert bench.call("restore", "latest").code == 0
     (branch,) = bench.git("for-each-ref", "--format=%(refname)", "refs/heads/orchestrix-restore/").split()
     assert bench.tree(branch)["x.txt"] == "half"
+
+
+def test_overlays_and_the_sandbox_work_together_without_root(bench: Workbench) -> None:
+    """The mount lies in the coordinator's user namespace, bubblewrap in one below it; git in the workspace agrees."""
+    script = "echo new > new.txt; rm README.md; mv src moved; git add -A; git commit -qm mine; git status --porcelain"
+    plan = bench.plan(shell(f'test -z "$({script})"', checks=["test -f moved/lib.py"]))
+    command = [*MERE_USER, sys.executable, "-m", "harness", "run", str(plan), "--json", "--sandbox", "bwrap"]
+    done = subprocess.run(
+        command, cwd=bench.files, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert kinds(bench) == {("overlay", "overlays can be mounted here")}
+    merged = bench.tree(json.loads(done.stdout)["data"]["head"])
+    assert merged.keys() >= {"new.txt", "moved/lib.py"}
+    assert merged.keys().isdisjoint({"README.md", "src/lib.py"})

@@ -249,3 +249,29 @@ def _work_of_a_mere_user(vcs: Repository) -> str:
     changes = vcs.snapshot(workspace, "work", 1).changes
     vcs.forget_run(RUN)
     return f"{kind.name} {' '.join(change.path for change in changes)} {same}"
+
+
+def test_an_interrupted_overlay_is_read_by_a_coordinator_that_makes_checkouts(
+    checkout: Checkout, vcs: Repository
+) -> None:
+    """Found by one thread and taken by another: both see the mount, although this run would not have made it."""
+    checkout.commit("rules", **{".gitattributes": "*.txt text\n"})
+    workspace = vcs.open_workspace(RUN, "0", vcs.resolve("HEAD"), None)
+    (workspace.path / "work.txt").write_bytes(b"one\r\n")
+    overlay.unmount(vcs._place(RUN, "0"))
+    script = (
+        "import sys\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from pathlib import Path\n"
+        "from harness.model.ids import RunId\n"
+        "from harness.vcs.repository import Repository\n"
+        "vcs = Repository.discover(Path(sys.argv[1]), Path(sys.argv[2]))\n"
+        "assert vcs.choose_workspaces('checkout').name == 'checkout'\n"
+        "with ThreadPoolExecutor(1) as finder, ThreadPoolExecutor(1) as taker:\n"
+        "    found = finder.submit(vcs.find_workspace, RunId('r1'), '0').result()\n"
+        "    print(*(change.path for change in taker.submit(vcs.snapshot, found, 'kept', 1).result().changes))\n"
+    )
+    command = [sys.executable, "-c", script, str(checkout.root), str(vcs.state_dir.parent)]
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "work.txt\n", "")
