@@ -64,6 +64,7 @@ def find(place: Place) -> Workspace | None:
 def remove(place: Place) -> None:
     """Removes worktree and bookkeeping, also half-made ones; raises EnvironmentProblem when something resists."""
     retire(place)
+    removal.remove_if_empty(place.tree)
     _discard(place, place.tree)
 
 
@@ -72,7 +73,7 @@ def retire(place: Place) -> None:
 
     A sandbox that is just being set up has a copy of that mount, and stumbles when the directory below it goes.
     """
-    if not os.path.lexists(place.run_dir) and not os.path.lexists(place.admin):
+    if not any(map(os.path.lexists, (place.card, place.index, place.layers, place.private, place.admin))):
         return
     place.card.unlink(missing_ok=True)
     with places.repository_lock(place.run_dir.parent):
