@@ -59,10 +59,10 @@ class Repository:
         self._objects = Objects(self.layout.objects)
         self._landmarks = Landmarks(self._objects)
         self._disjoint = Disjoint(self._objects)
-        self._templates = Templates(self.state_dir / "_templates", self._objects, self._landmarks)
+        self._background = Background()
+        self._templates = Templates(self.state_dir / "_templates", self._objects, self._landmarks, self._background.do)
         self._tripwires: dict[RunId, Tripwire] = {}
         self._private: dict[RunId | None, PrivateDir] = {}
-        self._background = Background()
         self._run: RunId | None = None
         self._lock = threading.RLock()
 
@@ -159,7 +159,7 @@ class Repository:
         if self.workspace_kind.name == "checkout":
             fill = partial(worktrees.check_out, private=own, tree=tree)
             return worktrees.create(place, worktrees.Card(start, branch), fill)
-        template = self._templates.nearest(own, tree)
+        template = self._templates.nearest(own, tree, place.tree)
         layers = partial(layered.fill, private=own, template=template, tree=tree)
         return worktrees.create(place, worktrees.Card(start, branch, template=template.tree), layers)
 
@@ -195,7 +195,7 @@ class Repository:
         found = worktrees.find(place)
         card = worktrees.read_card(place) if found else None
         if card is not None and card.template is not None and not overlay.is_mounted(place):
-            overlay.mount(place, self._templates.having(self._private_of(run), card.template).files)
+            overlay.mount(place, self._templates.having(self._private_of(run), card.template, place.tree).files)
         return found
 
     def workspace_path(self, run: RunId, name: str) -> Path:
@@ -232,13 +232,15 @@ class Repository:
     def remove_workspace(self, run: RunId, name: str) -> None:
         """Removes worktree and bookkeeping of this name, also half-made ones; never follows a link out of it."""
         self._background.settle()
-        worktrees.remove(self._place(run, name))
+        place = self._place(run, name)
+        worktrees.remove(place)
+        self._templates.release(place.tree)
 
     def retire_workspace(self, run: RunId, name: str) -> None:
         """It is no workspace any more when this returns; its files go in the background, at the latest with the run's."""
         place = self._place(run, name)
         place.card.unlink(missing_ok=True)
-        self._background.do(worktrees.retire, place)
+        self._background.do(self._retire, place)
 
     def workspaces(self) -> list[tuple[RunId, str, Path]]:
         """Every workspace on disk that belongs to this repository, also those of crashed runs."""
@@ -310,6 +312,10 @@ class Repository:
                 raise EnvironmentProblem(f"workspace {place.name} is not mounted", hint="resume the run")
         gitlinks = [os.fsdecode(path) for path in self._landmarks.of(start).gitlinks]
         return snapshot.take(own.git(workspace.path), workspace.private_index, gitlinks, left_out)
+
+    def _retire(self, place: Place) -> None:
+        worktrees.retire(place)
+        self._templates.release(place.tree)
 
     def _agent_commits(self, run: RunId, workspace: Workspace) -> tuple[tuple[CommitId, ...], list[str]]:
         """Tips of the agent that are in the object store, and what people should know; refs to nothing are undone."""
