@@ -21,7 +21,6 @@ from harness.vcs import (
     kinds,
     land,
     layered,
-    merge,
     overlay,
     places,
     prepare,
@@ -34,10 +33,10 @@ from harness.vcs import (
 )
 from harness.vcs import workspace as worktrees
 from harness.vcs.background import Background
-from harness.vcs.disjoint import Disjoint
 from harness.vcs.effective import Effective
 from harness.vcs.git import Git
 from harness.vcs.landmarks import Landmarks
+from harness.vcs.merge import Merger
 from harness.vcs.objects import Objects
 from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
@@ -58,7 +57,7 @@ class Repository:
         self._refs = Refs(self.layout)
         self._objects = Objects(self.layout.objects)
         self._landmarks = Landmarks(self._objects)
-        self._disjoint = Disjoint(self._objects)
+        self._merger = Merger(self._objects, self._landmarks)
         self._background = Background()
         self._templates = Templates(self.state_dir / "_templates", self._objects, self._landmarks, self._background.do)
         self._tripwires: dict[RunId, Tripwire] = {}
@@ -135,8 +134,7 @@ class Repository:
 
     def merge(self, ours: CommitId, theirs: CommitId, base: CommitId) -> Merge:
         """The three-way merge that `git merge` would make with this base, attributes included; touches no checkout."""
-        own = self._private_of(self._run)
-        return merge.three_way(self._objects, self._landmarks, self._disjoint, own, ours=ours, theirs=theirs, base=base)
+        return self._merger.three_way(self._private_of(self._run), ours=ours, theirs=theirs, base=base)
 
     def with_file(self, tree: TreeId, path: str, content: bytes) -> TreeId:
         """The tree with one regular file added or replaced."""
@@ -252,6 +250,7 @@ class Repository:
         for owner, name, _ in self.workspaces():
             if owner == run:
                 self.remove_workspace(run, name)
+        self._merger.close()
         with self._lock:
             self._private.pop(run, None)
             self._tripwires.pop(run, None)
