@@ -75,12 +75,17 @@ class Objects:
 
     @translated("writing a tree")
     def tree_from(self, files: Mapping[str, bytes]) -> TreeId:
-        """A tree of regular files."""
-        tree = EMPTY_TREE
-        self._repo.TreeBuilder().write()
+        """A tree of regular files; raises UsageError for paths that no tree can hold, or not together."""
+        folders: dict[bytes, Any] = {}
         for path, content in files.items():
-            tree = self.with_file(tree, path, content)
-        return tree
+            *above, name = (part.encode("utf-8", "surrogateescape") for part in _parts(path))
+            folder = folders
+            for part in above:
+                folder = folder.setdefault(part, {})
+                if not isinstance(folder, dict):
+                    raise UsageError(f"{path!r:.120} lies below another file", hint="use another path")
+            folder[name] = str(self._repo.create_blob(content))
+        return self._nested(folders)
 
     def files(self, tree: str) -> Iterator[tuple[str, bytes]]:
         """Every regular file of a tree or commit, with its path."""
@@ -114,6 +119,14 @@ class Objects:
             self._known[tree] = known
             self._known_entries += len(known)
         return known
+
+    def _nested(self, folder: Mapping[bytes, Any]) -> TreeId:
+        return self.tree(
+            {
+                name: (int(FileMode.TREE), self._nested(item)) if isinstance(item, dict) else (int(FileMode.BLOB), item)
+                for name, item in folder.items()
+            }
+        )
 
     def _compare(self, before: Entries, after: Entries, prefix: bytes, kinds: dict[bytes, Kind]) -> None:
         for name in before.keys() | after.keys():

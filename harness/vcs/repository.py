@@ -255,7 +255,7 @@ class Repository:
             self._private.pop(run, None)
             self._tripwires.pop(run, None)
             self._run = None if self._run == run else self._run
-        removal.discard(self.state_dir / run, self.state_dir / "_trash")
+        removal.discard(self.state_dir / run, trash=self.state_dir / "_trash")
         self._templates.evict()
 
     # The parent

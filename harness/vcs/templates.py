@@ -111,7 +111,7 @@ class Templates:
                 if excess > 0 and card.parent.name not in self._users.values():
                     self._let_go(card.parent.name)
                     if _is_free(card):
-                        removal.discard(card.parent, self._folder / "trash")
+                        removal.discard(card.parent, trash=self._folder / "trash")
                         excess -= sizes[card]
 
     def _cards(self) -> Iterator[Path]:
@@ -185,7 +185,7 @@ def _name(tree: TreeId, settings: str) -> str:
 def _make(private: PrivateDir, tree: TreeId, path: Path, trash: Path) -> None:
     """The card comes last: without one the directory is what a crash left."""
     if os.path.lexists(path):
-        removal.discard(path, trash)
+        removal.discard(path, trash=trash)
     removal.sweep(trash)
     places.make_private(path / "tree")
     private.git(path / "tree", path / "index").run("read-tree", "--reset", "-u", tree)

@@ -79,16 +79,15 @@ def retire(place: Place) -> None:
     with places.repository_lock(place.run_dir.parent):
         _unregister(place)
     overlaid = overlay.unmount(place)
-    for path in (place.layers, place.private, *(() if overlaid else (place.tree,))):
-        _discard(place, path)
+    _discard(place, place.layers, place.private, *(() if overlaid else (place.tree,)))
     place.index.unlink(missing_ok=True)
     removal.sweep(place.trash)
     removal.remove_if_empty(place.trash)
 
 
-def _discard(place: Place, path: Path) -> None:
-    if os.path.lexists(path):
-        removal.discard(path, place.trash)
+def _discard(place: Place, *paths: Path) -> None:
+    if any(map(os.path.lexists, paths)):
+        removal.discard(*paths, trash=place.trash)
         removal.remove_if_empty(place.trash)
 
 
@@ -150,9 +149,7 @@ def _register(place: Place, start: CommitId, branch: RefName | None) -> None:
 
 
 def _unregister(place: Place) -> None:
-    for left in (*place.common_dir.glob(f"{place.aside}*"), place.admin):
-        if os.path.lexists(left):
-            removal.discard(left, place.admin_trash)
+    removal.discard(*place.common_dir.glob(f"{place.aside}*"), place.admin, trash=place.admin_trash)
     removal.sweep(place.admin_trash)
     for directory in (place.admin_trash, place.admin.parent):
         removal.remove_if_empty(directory)
