@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.options import Directory, Jobs, Json, Quiet, Sandbox
+from harness.cli.options import Directory, Jobs, Json, Quiet, Sandbox, Speculate
 
 if TYPE_CHECKING:
     from harness.ci.job import Job
@@ -28,6 +28,7 @@ def register(app: typer.Typer) -> None:
         ] = False,
         jobs: Jobs = None,
         sandbox: Sandbox = None,
+        speculate: Speculate = None,
         artifacts: Annotated[
             Path | None,
             typer.Option(metavar="DIR", help="Where to leave reports (default: .orchestrix/local/ci)."),
@@ -47,7 +48,7 @@ def register(app: typer.Typer) -> None:
         order = Order(
             plan=plan,
             directory=options.here(directory),
-            flags={"jobs": jobs, "sandbox": sandbox, "strict_parent": strict_parent},
+            flags={"jobs": jobs, "sandbox": sandbox, "speculate": speculate, "strict_parent": strict_parent},
             wish=Wish(base=base, into=into),
             land=land,
             artifacts=artifacts and artifacts.absolute(),
