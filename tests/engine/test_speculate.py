@@ -197,7 +197,7 @@ def test_tampering_by_a_check_that_came_to_nothing_is_still_its_steps_failure(be
     """Step 2's check plants a hook when it is given up: neither the step before it nor the one after answers for that."""
     seen = bench.root / "seen"
     hook = bench.files / ".git/hooks/post-merge"
-    plant = f"trap 'echo evil > {hook}; exit' TERM; touch {seen}; sleep 60 & wait"
+    plant = f"test -e {seen} || {{ trap 'echo evil > {hook}; exit' TERM; touch {seen}; sleep 60 & wait; }}"
     steps = [part(0), part(1, f"{until(seen)}; false"), part(2, plant), write("part3.txt", "3\n")]
     done = bench.run(*steps, flags=(*UNSAFE, *AHEAD))
     hook.unlink()
