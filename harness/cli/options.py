@@ -30,6 +30,10 @@ Sandbox = Annotated[
 Speculate = Annotated[
     int | None, typer.Option("--speculate", metavar="N", min=0, help="Gates begun before their turn (default: 0).")
 ]
+Workspace = Annotated[
+    Literal["auto", "overlay", "checkout"] | None,
+    typer.Option("--workspace", help="How the files of a workspace are made."),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress on stderr.")]
 
 

@@ -126,6 +126,9 @@ KINDS: dict[str, Kind] = {
     "speculate": Kind(0, _whole(0, 1024), _number, "parked steps whose gates may begin before their turn; 0 is none"),
     "state_home": Kind(None, _folder, str, "where workspaces live"),
     "env_pass": Kind((), _names, _commas, "environment variables that children see besides the fixed ones"),
+    "workspace.kind": Kind(
+        "auto", _choice("auto", "overlay", "checkout"), str, "how the files of a workspace are made"
+    ),
     "workspace.copy": Kind((), _inside, _commas, "untracked files that are copied into each workspace"),
     "workspace.link": Kind((), _inside, _commas, "untracked files that are linked into each workspace"),
     "backoff_base": Kind(limits.BACKOFF_BASE_MS, _milliseconds, str, "wait before the first retry; doubles after it"),

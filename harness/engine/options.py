@@ -14,6 +14,7 @@ class Options:
     jobs: int
     commit_time: int
     sandbox: str = "auto"
+    workspace: str = "auto"
     reports: str = "local"
     keep: bool = False
     strict_parent: bool = False

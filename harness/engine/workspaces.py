@@ -30,7 +30,7 @@ async def temporary(ctx: Context, task: TaskId, start: CommitId, purpose: str) -
     try:
         yield await _open(ctx, task, start, None, purpose)
     finally:
-        await ctx.offload(ctx.parts.vcs.remove_workspace, ctx.run_id, name)
+        await ctx.offload(ctx.parts.vcs.retire_workspace, ctx.run_id, name)
         ctx.note(task, ev.WorkspaceRemoved, path=str(ctx.parts.vcs.workspace_path(ctx.run_id, name)))
 
 
@@ -42,7 +42,16 @@ async def _open(ctx: Context, task: TaskId, start: CommitId, branch: RefName | N
     vcs = ctx.parts.vcs
     name = _name(ctx, task, purpose)
     path = vcs.workspace_path(ctx.run_id, name)
-    ctx.note(task, ev.WorkspacePreparing, path=str(path), start_point=start, purpose=purpose)
+    kind = vcs.workspace_kind
+    ctx.note(
+        task,
+        ev.WorkspacePreparing,
+        path=str(path),
+        start_point=start,
+        purpose=purpose,
+        workspace=kind.name,
+        why=kind.why,
+    )
     failpoints.hit("before:workspace")
     workspace = await ctx.offload(vcs.open_workspace, ctx.run_id, name, start, branch)
     failpoints.hit("between:workspace")
@@ -59,6 +68,6 @@ async def remove_all(ctx: Context, task: TaskId) -> list[ev.Fact]:
 async def remove(ctx: Context, task: TaskId, path: Path) -> ev.Fact:
     """Doing it again after a crash does no harm, so that the outcome may be logged with what comes next."""
     failpoints.hit("before:workspace_removal")
-    await ctx.offload(ctx.parts.vcs.remove_workspace, ctx.run_id, path.name)
+    await ctx.offload(ctx.parts.vcs.retire_workspace, ctx.run_id, path.name)
     failpoints.hit("after:workspace_removal")
     return ctx.fact(task, ev.WorkspaceRemoved, path=str(path))

@@ -44,6 +44,7 @@ def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
             jobs=settings.parallel,
             commit_time=project.clock.commit_time(),
             sandbox=settings.sandbox,
+            workspace=settings.workspace_kind,
             reports=settings.reports,
             keep=settings.keep,
             strict_parent=settings.strict_parent,
