@@ -17,6 +17,7 @@ from harness.model.ids import RunId
 if TYPE_CHECKING:
     from harness.config.settings import Settings
     from harness.engine.parts import Parts
+    from harness.model.changes import WorkspaceKind
     from harness.ports import Processes, Store
     from harness.vcs.repository import Repository
 
@@ -105,6 +106,7 @@ class Project:
         from harness.tools.broker import Broker  # noqa: PLC0415 - as above
 
         table = registry.Registry(self.settings.agents)
+        self.choose_workspaces()
         return Parts(
             store=self.store,
             vcs=self.repository,
@@ -118,10 +120,22 @@ class Project:
             checkout=self.root,
         )
 
+    def choose_workspaces(self) -> WorkspaceKind:
+        """The kind of workspace that runs get here, and why."""
+        against = ""
+        if self.settings.keep:
+            against = "workspaces that are kept must be plain files for everybody"
+        elif not self.processes.protects_parent:
+            against = "without a sandbox, a step could write to the checkout that all steps share"
+        return self.repository.choose_workspaces(self.settings.workspace_kind, against)
+
     def as_begun(self, run_id: RunId) -> Project:
-        """This project confined as the run was when it began: a resume must not quietly change that."""
-        sandbox = self.reading.state(run_id).options.get("sandbox", self.settings.sandbox)
-        return replace(self, settings=replace(self.settings, sandbox=sandbox))
+        """This project confined, and working in the kind of workspace, as when the run began: a resume changes neither."""
+        options = self.reading.state(run_id).options
+        sandbox = options.get("sandbox", self.settings.sandbox)
+        workspace = options.get("workspace", self.settings.workspace_kind)
+        keep = options.get("keep", self.settings.keep)
+        return replace(self, settings=replace(self.settings, sandbox=sandbox, workspace_kind=workspace, keep=keep))
 
     def find_run(self, name: str) -> RunId:
         """The run that a full id, an unambiguous prefix or `latest` names, also one known by its record alone."""

@@ -77,6 +77,7 @@ def _front(
     run_id: str, step: StepState, facts: Sequence[ev.StepFact], last: ev.AttemptFinished | None
 ) -> dict[str, Any]:
     tried = _last(facts, ev.SubagentAttempt)
+    made = _last(facts, ev.WorkspacePreparing)
     return {
         "run": run_id,
         "step": step.step_idx,
@@ -95,6 +96,8 @@ def _front(
         "attempts": step.attempts,
         "duration_ms": sum(fact.duration_ms for fact in facts if isinstance(fact, ev.AttemptFinished)),
         "sandbox": tried.sandbox if tried else None,
+        "workspace": made.workspace if made else None,
+        "workspace_why": made.why if made else None,
         "usage": last.usage if last else {},
     }
 
