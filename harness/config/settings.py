@@ -32,6 +32,7 @@ class Settings:
     reports: Literal["local", "commit"]
     keep: bool
     strict_parent: bool
+    speculate: int
     state_home: Path
     env_pass: tuple[str, ...]
     workspace_copy: tuple[str, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from harness.engine.journal import Journal
 from harness.engine.offload import Offload
 from harness.engine.options import Options
 from harness.engine.parts import Parts
+from harness.engine.trial import Guess
 from harness.model import events as ev
 from harness.model.contract import Contract
 from harness.model.ids import CommitId, RefName, RunId, TaskId, work_branch
@@ -35,6 +37,12 @@ class Context:
     merges: dict[tuple[CommitId, CommitId], CommitId] = field(default_factory=dict)
     base_checks: dict[str, bool] = field(default_factory=dict)
     tracked: frozenset[str] = frozenset()
+    guesses: dict[TaskId, Guess] = field(default_factory=dict)
+    gates: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        """No more gates run at once than steps do, whether it is their turn or not."""
+        self.gates = asyncio.Semaphore(self.options.jobs)
 
     @property
     def base(self) -> CommitId:

@@ -18,6 +18,7 @@ class Options:
     reports: str = "local"
     keep: bool = False
     strict_parent: bool = False
+    speculate: int = 0
     env_pass: tuple[str, ...] = ()
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()

@@ -25,18 +25,22 @@ async def for_attempt(ctx: Context, task: TaskId, attempt: int) -> Workspace:
 
 @asynccontextmanager
 async def temporary(ctx: Context, task: TaskId, start: CommitId, purpose: str) -> AsyncIterator[Workspace]:
-    """A detached worktree for checks; nothing in it is work, so it goes away again."""
-    workspace = await _open(ctx, task, start, None, purpose)
+    """A detached worktree for checks; nothing in it is work, so it goes away again, also when its maker is stopped."""
+    name = _name(ctx, task, purpose)
     try:
-        yield workspace
+        yield await _open(ctx, task, start, None, purpose)
     finally:
-        await ctx.offload(ctx.parts.vcs.retire_workspace, ctx.run_id, workspace.name)
-    ctx.note(task, ev.WorkspaceRemoved, path=str(workspace.path))
+        await ctx.offload(ctx.parts.vcs.retire_workspace, ctx.run_id, name)
+        ctx.note(task, ev.WorkspaceRemoved, path=str(ctx.parts.vcs.workspace_path(ctx.run_id, name)))
+
+
+def _name(ctx: Context, task: TaskId, purpose: str) -> str:
+    return f"{task}-{purpose}-{ctx.journal.lease.epoch}"
 
 
 async def _open(ctx: Context, task: TaskId, start: CommitId, branch: RefName | None, purpose: str) -> Workspace:
     vcs = ctx.parts.vcs
-    name = f"{task}-{purpose}-{ctx.journal.lease.epoch}"
+    name = _name(ctx, task, purpose)
     path = vcs.workspace_path(ctx.run_id, name)
     kind = vcs.workspace_kind
     ctx.note(

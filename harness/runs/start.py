@@ -48,6 +48,7 @@ def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
             reports=settings.reports,
             keep=settings.keep,
             strict_parent=settings.strict_parent,
+            speculate=settings.speculate,
             env_pass=tuple(settings.env_pass),
             copy=tuple(settings.workspace_copy),
             link=tuple(settings.workspace_link),

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.options import Directory, Jobs, Json, Jsonl, Quiet, Sandbox, Workspace
+from harness.cli.options import Directory, Jobs, Json, Jsonl, Quiet, Sandbox, Speculate, Workspace
 
 
 def register(app: typer.Typer) -> None:
@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
         jobs: Jobs = None,
         sandbox: Sandbox = None,
         workspace: Workspace = None,
+        speculate: Speculate = None,
         run_id: Annotated[str | None, typer.Option("--run-id", help="Name the run yourself.")] = None,
         keep: Annotated[bool, typer.Option("--keep", help="Leave the workspaces in place.")] = False,
         strict_parent: Annotated[
@@ -46,6 +47,7 @@ def register(app: typer.Typer) -> None:
             "jobs": jobs,
             "sandbox": sandbox,
             "workspace.kind": workspace,
+            "speculate": speculate,
             "keep": keep or None,
             "strict_parent": strict_parent or None,
         }

@@ -37,6 +37,12 @@ from harness.model.events.run import (
     RunLanded,
     RunStarted,
 )
+from harness.model.events.speculation import (
+    AHEAD,
+    GateSpeculated,
+    SpeculationDiscarded,
+    SpeculationHeld,
+)
 from harness.model.events.subagent import (
     IntegrationFailed,
     SubagentAttempt,
@@ -49,12 +55,14 @@ from harness.model.events.subagent import (
 )
 
 __all__ = [
+    "AHEAD",
     "GENESIS",
     "TYPES",
     "AttemptFinished",
     "CheckFinished",
     "Envelope",
     "Fact",
+    "GateSpeculated",
     "IntegrationFailed",
     "IntegrationStarted",
     "OverlapAllowed",
@@ -69,6 +77,8 @@ __all__ = [
     "RunLanded",
     "RunStarted",
     "SnapshotTaken",
+    "SpeculationDiscarded",
+    "SpeculationHeld",
     "StepFact",
     "SubagentAttempt",
     "SubagentClosed",
