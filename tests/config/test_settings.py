@@ -31,6 +31,7 @@ def test_defaults(tmp_path):
         ("reports", "local", "default"),
         ("keep", False, "default"),
         ("strict_parent", False, "default"),
+        ("speculate", 0, "default"),
         ("state_home", f"{tmp_path}/.local/state/orchestrix", "default"),
         ("env_pass", [], "default"),
         ("workspace.kind", "auto", "default"),
