@@ -52,7 +52,10 @@ class Store(Protocol):
         """Who holds the run now; None when nobody does or the lease has run out."""
 
     def append(self, lease: Lease, facts: Sequence[Fact]) -> RunState:
-        """All of these facts durably, or none; raises Fenced, IllegalTransition or StoreFailed. Returns the new state."""
+        """All of these facts or none, durably if one announces an effect; returns the new state.
+
+        Raises Fenced, IllegalTransition or StoreFailed.
+        """
 
     def state(self, run_id: RunId) -> RunState:
         """The fold of the run's log; raises NotFound."""

@@ -36,7 +36,7 @@ class Journal:
                 self._facts[fact.sub_agent_id].append(fact)
 
     def append(self, *facts: Fact) -> RunState:
-        """Durable when it returns; after a failure every later call raises the same error."""
+        """Durable, when a fact announces an effect, before it returns; after a failure every later call raises the same error."""
         if self.broken is not None:
             raise self.broken
         failpoints.hit(f"before:{facts[0].type}")

@@ -45,7 +45,7 @@ def finish(ctx: Context, task: TaskId) -> None:
     report = _build(ctx, task)
     failpoints.hit("before:report")
     replace(archive(ctx, task), model.markdown(report).encode())
-    twin = json.dumps(report.as_dict(), ensure_ascii=False, indent=2)
+    twin = json.dumps(report.as_dict(), ensure_ascii=False)
     replace(archive(ctx, task).with_suffix(".json"), twin.encode())
     failpoints.hit("after:report")
 

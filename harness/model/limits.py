@@ -44,7 +44,8 @@ EVENT_PATHS = 10_000
 ACCOUNT_CHARS = 64 * KIB
 OFFLOAD_THREADS = 16
 TEMPLATE_BYTES = 2_048 * MIB
-TEMPLATE_DELTA = 64  # paths; beyond that a shared checkout of its own is cheaper
+TEMPLATE_DELTA = 64  # paths; beyond that a shared checkout of its own is cheaper for the next workspace
+TEMPLATE_SHARE = 16  # of this share of its paths; beyond that also for the first one
 
 LEASE_TTL_MS = 15_000
 LEASE_HEARTBEAT_MS = 3_000

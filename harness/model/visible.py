@@ -5,7 +5,7 @@ from __future__ import annotations
 
 def visible(text: str) -> str:
     """The text with every character that does not print, but line breaks and tabs, written as an escape."""
-    if text.isprintable():
+    if text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return "".join(char if char.isprintable() or char in "\n\t" else _spelled(char) for char in text)
 

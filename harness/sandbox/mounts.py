@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from harness.model.process import ProcessSpec
@@ -31,7 +33,11 @@ def options(spec: ProcessSpec) -> list[str]:
 
 
 def _existing(paths: Iterable[Path]) -> set[Path]:
-    return {path.resolve() for path in paths if path.exists()}
+    found = set()
+    for path in paths:
+        with suppress(OSError):  # it does not exist
+            found.add(Path(os.path.realpath(path, strict=True)))
+    return found
 
 
 def _readable(spec: ProcessSpec) -> Iterator[Path]:

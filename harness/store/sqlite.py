@@ -43,6 +43,7 @@ class SqliteStore:
         self._clock = clock
         self._db = db
         self._opened = Files.of(path)
+        self._write_ahead = db.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
         self._files: Files | None = None
         self._lock = threading.RLock()
         self._sql = queries.load()
@@ -72,7 +73,7 @@ class SqliteStore:
 
     def append(self, lease: Lease, facts: Sequence[Fact]) -> RunState:
         run_id = lease.run_id
-        with self._writing():
+        with self._writing(lasting=any(fact.announces for fact in facts)):
             leases.require_current(self._held(run_id), lease)
             state = self._load(run_id)
             if not (facts or state.last_seq):
@@ -130,9 +131,11 @@ class SqliteStore:
             self._db.close()
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _writing(self, *, lasting: bool = True) -> Iterator[None]:
+        """What is not `lasting` outlives this process, and becomes durable with the next commit that is."""
         with self._lock, faults.translated(self._path):
             self._require_untouched(Files.of(self._path))
+            self._db.execute(f"PRAGMA synchronous = {'FULL' if lasting or not self._write_ahead else 'NORMAL'}")
             with self._transaction("BEGIN IMMEDIATE"):
                 yield
 

@@ -44,9 +44,9 @@ def sweep(workspace: Workspace, common_dir: Path, trash: Path) -> None:
         [path for path in branch.parent.iterdir() if path != branch or path.is_dir()] if branch.parent.is_dir() else []
     )
     logs = (common_dir / "logs" / workspace.branch).parent
-    for path in (*left, *([logs] if os.path.lexists(logs) else [])):
-        removal.discard(path, trash)
-    removal.remove_if_empty(trash)
+    if left or os.path.lexists(logs):
+        removal.discard(*left, logs, trash=trash)
+        removal.remove_if_empty(trash)
 
 
 def tips(workspace: Workspace, refs: Refs) -> tuple[CommitId, ...]:

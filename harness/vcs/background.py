@@ -16,10 +16,10 @@ class Background:
 
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
-        self._pending: list[Future[None]] = []
+        self._pending: list[Future[object]] = []
         self._lock = threading.Lock()
 
-    def do(self, work: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+    def do(self, work: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
         """Returns at once; what the work raises, `settle` raises."""
         with self._lock:
             if self._pool is None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import MACHINE_FAULTS, EnvironmentProblem, GitFailed
 
 TIMEOUT_S = 900
+_CHUNK = 64 * 1024
 _HARDENED = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -79,6 +82,31 @@ class Answer:
         return self.out.split(b"\0")[:-1]
 
 
+class Conversation:
+    """One git that is asked and answers over pipes until it is ended."""
+
+    def __init__(self, argv: list[str | bytes], env: Mapping[str, str], cwd: Path) -> None:
+        self._process = subprocess.Popen(
+            argv, env=env, cwd=cwd, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+
+    def say(self, data: bytes) -> None:
+        """Raises OSError when nobody listens any more."""
+        assert self._process.stdin is not None  # noqa: S101 - narrows the type; it is a pipe
+        self._process.stdin.write(data)
+
+    def hear(self, seconds: float) -> bytes:
+        """What came by then, or nothing: it said nothing, or is gone."""
+        assert self._process.stdout is not None  # noqa: S101 - as above
+        ready, _, _ = select.select([self._process.stdout], [], [], seconds)
+        return os.read(self._process.stdout.fileno(), _CHUNK) if ready else b""
+
+    def end(self) -> None:
+        self._process.kill()
+        with suppress(OSError), self._process:
+            pass  # waits for it and closes the pipes
+
+
 @dataclass(frozen=True, slots=True)
 class Git:
     """Git against one explicit git dir; nothing is discovered and no `GIT_*` variable of the caller leaks in."""
@@ -94,6 +122,10 @@ class Git:
         """Runs git to its end; raises GitFailed, with git's own last line, for an exit status not in `ok`."""
         answer = execute(self.argv(*args), env=self.environment(), cwd=self.work_tree or self.git_dir, stdin=stdin)
         return _checked(answer, args, ok)
+
+    def converse(self, unbuffered: str, *args: str) -> Conversation:
+        """Git that answers while it runs; `unbuffered` is a program that takes its buffer away. Raises OSError."""
+        return Conversation([unbuffered, "-o0", *self.argv(*args)], self.environment(), self.work_tree or self.git_dir)
 
     def porcelain(self, *args: str, ok: Collection[int] = (0,)) -> Answer:
         """The same through GitPython, for calls that serve people and are off the hot path."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,7 +16,11 @@ from harness.model.ids import CommitId, TreeId
 from harness.vcs.git import text
 from harness.vcs.libgit2 import translated
 
-Entries = dict[bytes, tuple[int, str]]
+Entries = Mapping[bytes, tuple[int, str]]
+_KINDS = (FileMode.TREE, FileMode.BLOB, FileMode.BLOB_EXECUTABLE, FileMode.LINK, FileMode.COMMIT)
+_MODES = {b"%o" % kind: int(kind) for kind in _KINDS}
+_REMEMBERED = 50_000  # entries, not trees: one tree may hold very many
+_ID_BYTES = 20
 EMPTY_TREE = TreeId("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 
 
@@ -26,6 +31,8 @@ class Objects:
     def __init__(self, directory: Path) -> None:
         self._repo = pygit2.Repository()
         self._repo.set_odb(pygit2.Odb(str(directory)))
+        self._known: dict[str, Entries] = {}
+        self._known_entries = 0
 
     @translated("looking for a commit")
     def has_commit(self, oid: str) -> bool:
@@ -55,7 +62,8 @@ class Objects:
         libgit2's own diff would read the user's configuration.
         """
         kinds: dict[bytes, Kind] = {}
-        self._compare(self._entries(self._root(old)), self._entries(self._root(new)), b"", kinds)
+        before, after = (self.entries(str(self._root(side).id)) for side in (old, new))
+        self._compare(before, after, b"", kinds)
         shown = {text(path): kind for path, kind in kinds.items()}
         return tuple(Change(shown[path], path) for path in sorted(shown))
 
@@ -67,12 +75,17 @@ class Objects:
 
     @translated("writing a tree")
     def tree_from(self, files: Mapping[str, bytes]) -> TreeId:
-        """A tree of regular files."""
-        tree = EMPTY_TREE
-        self._repo.TreeBuilder().write()
+        """A tree of regular files; raises UsageError for paths that no tree can hold, or not together."""
+        folders: dict[bytes, Any] = {}
         for path, content in files.items():
-            tree = self.with_file(tree, path, content)
-        return tree
+            *above, name = (part.encode("utf-8", "surrogateescape") for part in _parts(path))
+            folder = folders
+            for part in above:
+                folder = folder.setdefault(part, {})
+                if not isinstance(folder, dict):
+                    raise UsageError(f"{path!r:.120} lies below another file", hint="use another path")
+            folder[name] = str(self._repo.create_blob(content))
+        return self._nested(folders)
 
     def files(self, tree: str) -> Iterator[tuple[str, bytes]]:
         """Every regular file of a tree or commit, with its path."""
@@ -96,8 +109,24 @@ class Objects:
 
     @translated("reading a tree")
     def entries(self, tree: str) -> Entries:
-        """Mode and id of each entry of one tree."""
-        return self._entries(self._get(tree))
+        """Mode and id of each entry of one tree; its id decides them, so what was read once stays true."""
+        known = self._known.get(tree)
+        if known is None:
+            known = _parsed(self._get(tree).read_raw())
+            if self._known_entries + len(known) > _REMEMBERED:
+                self._known.clear()
+                self._known_entries = 0
+            self._known[tree] = known
+            self._known_entries += len(known)
+        return known
+
+    def _nested(self, folder: Mapping[bytes, Any]) -> TreeId:
+        return self.tree(
+            {
+                name: (int(FileMode.TREE), self._nested(item)) if isinstance(item, dict) else (int(FileMode.BLOB), item)
+                for name, item in folder.items()
+            }
+        )
 
     def _compare(self, before: Entries, after: Entries, prefix: bytes, kinds: dict[bytes, Kind]) -> None:
         for name in before.keys() | after.keys():
@@ -111,9 +140,6 @@ class Objects:
             was, now = (side is not None and side[0] != FileMode.TREE for side in (old, new))
             if was or now:
                 kinds[path] = Kind.MODIFIED if was and now else Kind.ADDED if now else Kind.DELETED
-
-    def _entries(self, tree: Any) -> Entries:
-        return {entry.raw_name: (int(entry.filemode), str(entry.id)) for entry in tree}
 
     def _root(self, oid: str) -> Any:
         return self._get(oid).peel(pygit2.Tree)
@@ -141,6 +167,27 @@ class Objects:
         if found is None:
             raise GitFailed(f"object {oid} is missing", hint="run `git fsck`; a shallow or partial clone lacks objects")
         return found
+
+
+def _parsed(raw: bytes) -> Entries:
+    """The entries of a tree object, read here because libgit2's bindings make several objects of each."""
+    found: dict[bytes, tuple[int, str]] = {}
+    at = 0
+    while at < len(raw):
+        space = raw.index(b" ", at)
+        end = raw.index(b"\0", space)
+        after = end + 1 + _ID_BYTES
+        found[raw[space + 1 : end]] = (_mode(raw[at:space]), raw[end + 1 : after].hex())
+        at = after
+    return found
+
+
+def _mode(octal: bytes) -> int:
+    """As git reads it: old programs wrote more permission bits than the one that counts."""
+    known = _MODES.get(octal)
+    if known is not None:
+        return known
+    return int(FileMode.BLOB_EXECUTABLE if int(octal, 8) & stat.S_IXUSR else FileMode.BLOB)
 
 
 def _parts(path: str) -> tuple[str, ...]:

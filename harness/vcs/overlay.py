@@ -59,7 +59,7 @@ def mount(place: Place, lower: Path) -> None:
     for directory in (place.tree, place.upper):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.path.lexists(place.work):
-        removal.discard(place.work, place.trash)
+        removal.discard(place.work, trash=place.trash)
     place.work.mkdir(mode=0o700)
     try:
         mounting.enter()

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from harness.errors import Busy, UsageError
@@ -20,7 +21,7 @@ _LOCK_PATIENCE_S = 60.0
 _LOCK_PAUSE_S = 0.01
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Place:
     """One workspace's files. Only `tree` is for the agent."""
 
@@ -29,57 +30,57 @@ class Place:
     run_dir: Path
     common_dir: Path
 
-    @property
+    @cached_property
     def tree(self) -> Path:
         return self.run_dir / "trees" / self.name
 
-    @property
+    @cached_property
     def index(self) -> Path:
         return self.run_dir / "kept" / f"{self.name}.index"
 
-    @property
+    @cached_property
     def card(self) -> Path:
         """Written last: where it is, the workspace is whole."""
         return self.run_dir / "kept" / f"{self.name}.json"
 
-    @property
+    @cached_property
     def private(self) -> Path:
         """Files for the child that are no part of its work: prompt, contract, its own git objects."""
         return self.run_dir / "private" / self.name
 
-    @property
+    @cached_property
     def layers(self) -> Path:
         """What an overlay workspace is made of besides the shared checkout."""
         return self.run_dir / "layers" / self.name
 
-    @property
+    @cached_property
     def upper(self) -> Path:
         """Exactly what differs from the shared checkout."""
         return self.layers / "upper"
 
-    @property
+    @cached_property
     def work(self) -> Path:
         """The kernel's own."""
         return self.layers / "work"
 
-    @property
+    @cached_property
     def trash(self) -> Path:
         return self.run_dir / "trash" / self.name
 
-    @property
+    @cached_property
     def aside(self) -> str:
         """How half-made admin directories of this state directory, and of no other, are called."""
         return f"orchestrix-new.{self._digest}."
 
-    @property
+    @cached_property
     def admin_trash(self) -> Path:
         return self.common_dir / f"orchestrix-trash.{self._digest}"
 
-    @property
+    @cached_property
     def _digest(self) -> str:
         return hashlib.sha256(os.fsencode(self.run_dir.parent)).hexdigest()[:12]
 
-    @property
+    @cached_property
     def admin(self) -> Path:
         """Run ids hold no dot, so that two runs never share an admin name."""
         return self.common_dir / "worktrees" / f"orchestrix.{self.run}.{self.name}"
@@ -94,6 +95,8 @@ def place(state_dir: Path, common_dir: Path, run: RunId, name: str) -> Place:
 
 def make_private(directory: Path) -> None:
     """Makes a directory and those above it that are missing, closed to everybody else."""
+    if directory.is_dir():
+        return
     for missing in reversed([place for place in (directory, *directory.parents) if not place.is_dir()]):
         missing.mkdir(mode=0o700, exist_ok=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pygit2
@@ -66,7 +67,8 @@ class Refs:
             return {ref.name: str(ref.target) for ref in self._repo.references.iterator()}
 
     def under(self, prefix: str) -> dict[RefName, CommitId]:
-        found = {name: self.read(name) for name in sorted(self.all()) if name.startswith(prefix)}
+        """Every ref whose name starts so, without a look at the others."""
+        found = {name: self.read(name) for name in sorted(self._names_under(prefix))}
         return {RefName(name): at for name, at in found.items() if at is not None}
 
     def move(self, ref: RefName, new: CommitId, old: CommitId | None) -> None:
@@ -125,6 +127,17 @@ class Refs:
                 os.fsync(handle)
             finally:
                 os.close(handle)
+
+    def _names_under(self, prefix: str) -> set[str]:
+        """Loose ones from their folder, packed ones from their file; what git would not call a ref is no name here."""
+        names: set[str] = set()
+        folder = self._common_dir / prefix.rpartition("/")[0]
+        for top, _, files in os.walk(folder):
+            names.update(f"{Path(top).relative_to(self._common_dir)}/{file}" for file in files)
+        with suppress(FileNotFoundError):
+            packed = os.fsdecode((self._common_dir / "packed-refs").read_bytes())
+            names.update(line.partition(" ")[2] for line in packed.splitlines() if f" {prefix}" in line)
+        return {name for name in names if name.startswith(prefix)}
 
     def _commit_of(self, oid: str) -> CommitId | None:
         try:

@@ -11,8 +11,8 @@ from harness.errors import EnvironmentProblem
 from harness.vcs.places import make_private
 
 
-def discard(path: Path, trash: Path) -> None:
-    """Removes what is at `path`; it disappears from there at once, by a rename, and is then taken apart in `trash`.
+def discard(*paths: Path, trash: Path) -> None:
+    """Removes what is at `paths`; it disappears from there at once, by a rename, and is then taken apart in `trash`.
 
     `trash` is on the same file system and belongs to the harness; what an interrupted call left there goes too.
     Raises EnvironmentProblem when something cannot be removed.
@@ -20,20 +20,21 @@ def discard(path: Path, trash: Path) -> None:
     make_private(trash)
     pile = Path(tempfile.mkdtemp(prefix="pile-", dir=trash))
     try:
-        if os.path.lexists(path):
+        for number, path in enumerate(filter(os.path.lexists, paths)):
             _open_up(path)
-            path.rename(pile / "0")
+            path.rename(pile / str(number))
         _empty(pile)
     except OSError as error:
         raise EnvironmentProblem(
-            f"{path} cannot be removed: {error.strerror or error}", hint=f"look at {trash} and remove it by hand"
+            f"{', '.join(map(str, paths))} cannot be removed: {error.strerror or error}",
+            hint=f"look at {trash} and remove it by hand",
         ) from error
 
 
 def sweep(trash: Path) -> None:
     """Finishes removals that were interrupted."""
     for pile in sorted(trash.glob("pile-*")) if trash.is_dir() else ():
-        discard(pile, trash)
+        discard(pile, trash=trash)
 
 
 def _empty(pile: Path) -> None:

@@ -21,7 +21,6 @@ from harness.vcs import (
     kinds,
     land,
     layered,
-    merge,
     overlay,
     places,
     prepare,
@@ -34,10 +33,10 @@ from harness.vcs import (
 )
 from harness.vcs import workspace as worktrees
 from harness.vcs.background import Background
-from harness.vcs.disjoint import Disjoint
 from harness.vcs.effective import Effective
 from harness.vcs.git import Git
 from harness.vcs.landmarks import Landmarks
+from harness.vcs.merge import Merger
 from harness.vcs.objects import Objects
 from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
@@ -58,11 +57,11 @@ class Repository:
         self._refs = Refs(self.layout)
         self._objects = Objects(self.layout.objects)
         self._landmarks = Landmarks(self._objects)
-        self._disjoint = Disjoint(self._objects)
-        self._templates = Templates(self.state_dir / "_templates", self._objects, self._landmarks)
+        self._merger = Merger(self._objects, self._landmarks)
+        self._background = Background()
+        self._templates = Templates(self.state_dir / "_templates", self._objects, self._landmarks, self._background.do)
         self._tripwires: dict[RunId, Tripwire] = {}
         self._private: dict[RunId | None, PrivateDir] = {}
-        self._background = Background()
         self._run: RunId | None = None
         self._lock = threading.RLock()
 
@@ -135,8 +134,7 @@ class Repository:
 
     def merge(self, ours: CommitId, theirs: CommitId, base: CommitId) -> Merge:
         """The three-way merge that `git merge` would make with this base, attributes included; touches no checkout."""
-        own = self._private_of(self._run)
-        return merge.three_way(self._objects, self._landmarks, self._disjoint, own, ours=ours, theirs=theirs, base=base)
+        return self._merger.three_way(self._private_of(self._run), ours=ours, theirs=theirs, base=base)
 
     def with_file(self, tree: TreeId, path: str, content: bytes) -> TreeId:
         """The tree with one regular file added or replaced."""
@@ -159,7 +157,7 @@ class Repository:
         if self.workspace_kind.name == "checkout":
             fill = partial(worktrees.check_out, private=own, tree=tree)
             return worktrees.create(place, worktrees.Card(start, branch), fill)
-        template = self._templates.nearest(own, tree)
+        template = self._templates.nearest(own, tree, place.tree)
         layers = partial(layered.fill, private=own, template=template, tree=tree)
         return worktrees.create(place, worktrees.Card(start, branch, template=template.tree), layers)
 
@@ -195,7 +193,7 @@ class Repository:
         found = worktrees.find(place)
         card = worktrees.read_card(place) if found else None
         if card is not None and card.template is not None and not overlay.is_mounted(place):
-            overlay.mount(place, self._templates.having(self._private_of(run), card.template).files)
+            overlay.mount(place, self._templates.having(self._private_of(run), card.template, place.tree).files)
         return found
 
     def workspace_path(self, run: RunId, name: str) -> Path:
@@ -232,13 +230,15 @@ class Repository:
     def remove_workspace(self, run: RunId, name: str) -> None:
         """Removes worktree and bookkeeping of this name, also half-made ones; never follows a link out of it."""
         self._background.settle()
-        worktrees.remove(self._place(run, name))
+        place = self._place(run, name)
+        worktrees.remove(place)
+        self._templates.release(place.tree)
 
     def retire_workspace(self, run: RunId, name: str) -> None:
         """It is no workspace any more when this returns; its files go in the background, at the latest with the run's."""
         place = self._place(run, name)
         place.card.unlink(missing_ok=True)
-        self._background.do(worktrees.retire, place)
+        self._background.do(self._retire, place)
 
     def workspaces(self) -> list[tuple[RunId, str, Path]]:
         """Every workspace on disk that belongs to this repository, also those of crashed runs."""
@@ -250,11 +250,12 @@ class Repository:
         for owner, name, _ in self.workspaces():
             if owner == run:
                 self.remove_workspace(run, name)
+        self._merger.close()
         with self._lock:
             self._private.pop(run, None)
             self._tripwires.pop(run, None)
             self._run = None if self._run == run else self._run
-        removal.discard(self.state_dir / run, self.state_dir / "_trash")
+        removal.discard(self.state_dir / run, trash=self.state_dir / "_trash")
         self._templates.evict()
 
     # The parent
@@ -310,6 +311,10 @@ class Repository:
                 raise EnvironmentProblem(f"workspace {place.name} is not mounted", hint="resume the run")
         gitlinks = [os.fsdecode(path) for path in self._landmarks.of(start).gitlinks]
         return snapshot.take(own.git(workspace.path), workspace.private_index, gitlinks, left_out)
+
+    def _retire(self, place: Place) -> None:
+        worktrees.retire(place)
+        self._templates.release(place.tree)
 
     def _agent_commits(self, run: RunId, workspace: Workspace) -> tuple[tuple[CommitId, ...], list[str]]:
         """Tips of the agent that are in the object store, and what people should know; refs to nothing are undone."""

@@ -1,6 +1,7 @@
 """Shared checkouts: made once for a tree and the user's settings, never written to, shared by runs and processes.
 
-Whoever uses one holds a shared lock on its card until its process ends; only what nobody holds is ever evicted.
+A process holds a shared lock on the card of each that it uses, and counts the workspaces that stand on it; one that
+nobody holds, or that no workspace here stands on, may go when all together take too much room.
 """
 
 from __future__ import annotations
@@ -8,13 +9,16 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import struct
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from harness.errors import EnvironmentProblem
+from harness.errors import EnvironmentProblem, OrchestrixError
 from harness.model import limits
 from harness.model.ids import TreeId
 from harness.vcs import places, removal
@@ -23,6 +27,7 @@ from harness.vcs.objects import Objects
 from harness.vcs.private import PrivateDir
 
 _PATIENCE_S = 900.0
+_INDEX_HEADER = struct.Struct(">4sLL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,59 +46,120 @@ class Template:
     def index(self) -> Path:
         return self.path / "index"
 
+    @property
+    def count(self) -> int:
+        """How many files it holds."""
+        with self.index.open("rb") as file:
+            return int(_INDEX_HEADER.unpack(file.read(_INDEX_HEADER.size))[2])
+
 
 class Templates:
     """The shared checkouts of one repository, as one process uses them."""
 
-    def __init__(self, folder: Path, objects: Objects, landmarks: Landmarks) -> None:
+    def __init__(
+        self, folder: Path, objects: Objects, landmarks: Landmarks, later: Callable[[Callable[[], object]], None]
+    ) -> None:
+        """`later` does something while others work."""
         self._folder = folder
+        self._later = later
         self._objects = objects
         self._landmarks = landmarks
         self._held: dict[str, Template] = {}
-        self._handles: list[int] = []
+        self._handles: dict[str, int] = {}
+        self._users: dict[Path, str] = {}
+        self._coming: set[TreeId] = set()
         self._lock = threading.Lock()
         weakref.finalize(self, _close, self._handles)
 
-    def nearest(self, private: PrivateDir, tree: TreeId) -> Template:
-        """One in use that differs in few paths, and in no attribute, from the tree; else the tree's own."""
+    def nearest(self, private: PrivateDir, tree: TreeId, user: Path) -> Template:
+        """One in use that differs in few paths, and in no attribute, from the tree; else the tree's own.
+
+        Where the difference is large, but small beside the whole, the tree's own is made meanwhile for the next one.
+        """
         settings = private.settings
         with self._lock:
             exact = self._held.get(_name(tree, settings))
             for template in [exact] if exact else reversed(self._held.values()):
-                if template.path.name.endswith(settings) and self._is_near(template.tree, tree):
+                distance = self._distance(template, tree) if template.path.name.endswith(settings) else None
+                if distance is not None:
+                    self._users[user] = template.path.name
+                    if distance > limits.TEMPLATE_DELTA and tree not in self._coming:
+                        self._coming.add(tree)
+                        self._later(partial(self._prepare, private, tree, settings))
                     return template
-            return self._open(private, tree, settings)
+            return self._opened(private, tree, settings, user)
 
-    def having(self, private: PrivateDir, tree: TreeId) -> Template:
+    def having(self, private: PrivateDir, tree: TreeId, user: Path) -> Template:
         """The tree's own, also after the process that made it is gone."""
-        settings = private.settings
         with self._lock:
-            return self._held.get(_name(tree, settings)) or self._open(private, tree, settings)
+            return self._opened(private, tree, private.settings, user)
+
+    def release(self, user: Path) -> None:
+        """The workspace is gone; what it stood on stays for the next one until there is no room."""
+        with self._lock:
+            self._users.pop(user, None)
 
     def evict(self) -> None:
-        """Removes the longest unused ones that nobody holds until the rest is within its limit."""
+        """Removes the longest unused ones that no workspace stands on until the rest is within its limit."""
         if sum(1 for _ in self._cards()) <= 1:
             return
         with self._lock, places.exclusive(self._folder / "lock", _PATIENCE_S):
             found = sorted(self._cards(), key=lambda card: card.stat().st_mtime_ns)
             sizes = {card: _size(card.parent) for card in found}
             excess = sum(sizes.values()) - limits.TEMPLATE_BYTES
-            for card in found:
-                if excess > 0 and card.parent.name not in self._held and _is_free(card):
-                    removal.discard(card.parent, self._folder / "trash")
-                    excess -= sizes[card]
+            for card in found[:-1]:
+                if excess > 0 and card.parent.name not in self._users.values():
+                    self._let_go(card.parent.name)
+                    if _is_free(card):
+                        removal.discard(card.parent, trash=self._folder / "trash")
+                        excess -= sizes[card]
 
     def _cards(self) -> Iterator[Path]:
         return self._folder.glob("*/card.json")
 
-    def _is_near(self, one: TreeId, other: TreeId) -> bool:
-        if one == other:
-            return True
-        if self._landmarks.of(one).attributes != self._landmarks.of(other).attributes:
-            return False
-        return len(self._objects.changes(one, other)) <= limits.TEMPLATE_DELTA
+    def _distance(self, template: Template, tree: TreeId) -> int | None:
+        """In how many paths they differ; None when a checkout of its own is better or the only right way."""
+        if template.tree == tree:
+            return 0
+        if self._landmarks.of(template.tree).attributes != self._landmarks.of(tree).attributes:
+            return None
+        changed = len(self._objects.changes(template.tree, tree))
+        most = max(limits.TEMPLATE_DELTA, template.count // limits.TEMPLATE_SHARE)
+        return changed if changed <= most else None
 
-    def _open(self, private: PrivateDir, tree: TreeId, settings: str) -> Template:
+    def _prepare(self, private: PrivateDir, tree: TreeId, settings: str) -> None:
+        """Nobody waits: where it fails, whoever needs it makes it, or says why that does not work."""
+        with suppress(OrchestrixError, OSError):
+            made = self._locked(private, tree, settings)
+            with self._lock:
+                self._hold(*made)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """What could not go now goes when a run is forgotten, and is told then."""
+        with suppress(OrchestrixError, OSError):
+            self.evict()
+
+    def _opened(self, private: PrivateDir, tree: TreeId, settings: str, user: Path) -> Template:
+        template = self._held.get(_name(tree, settings))
+        if template is None:
+            template, handle = self._locked(private, tree, settings)
+            self._hold(template, handle)
+            self._later(self._make_room)
+        self._users[user] = template.path.name
+        return template
+
+    def _hold(self, template: Template, handle: int) -> None:
+        self._let_go(template.path.name)
+        self._held[template.path.name] = template
+        self._handles[template.path.name] = handle
+
+    def _let_go(self, name: str) -> None:
+        if self._held.pop(name, None) is not None:
+            os.close(self._handles.pop(name))
+
+    def _locked(self, private: PrivateDir, tree: TreeId, settings: str) -> tuple[Template, int]:
+        """The tree's own, made unless it is there and untouched, and a descriptor that holds the lock on its card."""
         path = self._folder / _name(tree, settings)
         card = path / "card.json"
         with places.exclusive(self._folder / "lock", _PATIENCE_S):
@@ -108,10 +174,8 @@ class Templates:
                 _make(private, tree, path, self._folder / "trash")
             os.utime(card)
             handle = os.open(card, os.O_RDONLY | os.O_CLOEXEC)
-            self._handles.append(handle)
             fcntl.flock(handle, fcntl.LOCK_SH)
-        self._held[path.name] = Template(tree, path, json.loads(card.read_text(encoding="utf-8"))["second"])
-        return self._held[path.name]
+        return Template(tree, path, json.loads(card.read_text(encoding="utf-8"))["second"]), handle
 
 
 def _name(tree: TreeId, settings: str) -> str:
@@ -121,7 +185,7 @@ def _name(tree: TreeId, settings: str) -> str:
 def _make(private: PrivateDir, tree: TreeId, path: Path, trash: Path) -> None:
     """The card comes last: without one the directory is what a crash left."""
     if os.path.lexists(path):
-        removal.discard(path, trash)
+        removal.discard(path, trash=trash)
     removal.sweep(trash)
     places.make_private(path / "tree")
     private.git(path / "tree", path / "index").run("read-tree", "--reset", "-u", tree)
@@ -161,6 +225,6 @@ def _size(path: Path) -> int:
     return int(known.read_text(encoding="ascii"))
 
 
-def _close(handles: list[int]) -> None:
-    for handle in handles:
+def _close(handles: dict[str, int]) -> None:
+    for handle in handles.values():
         os.close(handle)

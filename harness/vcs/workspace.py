@@ -64,6 +64,7 @@ def find(place: Place) -> Workspace | None:
 def remove(place: Place) -> None:
     """Removes worktree and bookkeeping, also half-made ones; raises EnvironmentProblem when something resists."""
     retire(place)
+    removal.remove_if_empty(place.tree)
     _discard(place, place.tree)
 
 
@@ -72,22 +73,21 @@ def retire(place: Place) -> None:
 
     A sandbox that is just being set up has a copy of that mount, and stumbles when the directory below it goes.
     """
-    if not os.path.lexists(place.run_dir) and not os.path.lexists(place.admin):
+    if not any(map(os.path.lexists, (place.card, place.index, place.layers, place.private, place.admin))):
         return
     place.card.unlink(missing_ok=True)
     with places.repository_lock(place.run_dir.parent):
         _unregister(place)
     overlaid = overlay.unmount(place)
-    for path in (place.layers, place.private, *(() if overlaid else (place.tree,))):
-        _discard(place, path)
+    _discard(place, place.layers, place.private, *(() if overlaid else (place.tree,)))
     place.index.unlink(missing_ok=True)
     removal.sweep(place.trash)
     removal.remove_if_empty(place.trash)
 
 
-def _discard(place: Place, path: Path) -> None:
-    if os.path.lexists(path):
-        removal.discard(path, place.trash)
+def _discard(place: Place, *paths: Path) -> None:
+    if any(map(os.path.lexists, paths)):
+        removal.discard(*paths, trash=place.trash)
         removal.remove_if_empty(place.trash)
 
 
@@ -149,9 +149,7 @@ def _register(place: Place, start: CommitId, branch: RefName | None) -> None:
 
 
 def _unregister(place: Place) -> None:
-    for left in (*place.common_dir.glob(f"{place.aside}*"), place.admin):
-        if os.path.lexists(left):
-            removal.discard(left, place.admin_trash)
+    removal.discard(*place.common_dir.glob(f"{place.aside}*"), place.admin, trash=place.admin_trash)
     removal.sweep(place.admin_trash)
     for directory in (place.admin_trash, place.admin.parent):
         removal.remove_if_empty(directory)

@@ -45,6 +45,14 @@ class LiveRun:
 
     def workspace(self) -> Path:
         """The workspace of the step that is waiting now."""
+        return Path("/") / self._inside().relative_to(self._seen)
+
+    @property
+    def _seen(self) -> Path:
+        """The file system as the coordinator sees it: an overlay is mounted for it alone."""
+        return Path(f"/proc/{self.process.pid}/root")
+
+    def _inside(self) -> Path:
         found = until(self._waiting, "a held step")
         return found[0].parent
 
@@ -52,10 +60,11 @@ class LiveRun:
         if self.process.poll() is not None:
             out, err = self.process.communicate()
             raise AssertionError(f"the run ended early: {out}{err}")
-        return list(self._state.glob(f"orchestrix/*/*/trees/*/{UP}"))
+        state = self._seen / self._state.relative_to("/")
+        return list(state.glob(f"orchestrix/*/*/trees/*/{UP}"))
 
     def let_go(self) -> None:
-        (self.workspace() / GO).touch()
+        (self._inside() / GO).touch()
 
     def end(self) -> Result:
         out, err = self.process.communicate(timeout=_PATIENCE_SECONDS)

@@ -75,11 +75,12 @@ class Stage:
     root: Path
     launcher: Launcher
     before: checker.Fingerprint
+    workspace: str
 
     @classmethod
-    def copy(cls, source: Path, folder: Path, launcher: Launcher) -> Self:
+    def copy(cls, source: Path, folder: Path, launcher: Launcher, workspace: str) -> Self:
         shutil.copytree(source, folder, symlinks=True)
-        return cls(folder, launcher, checker.fingerprint(folder / "repo"))
+        return cls(folder, launcher, checker.fingerprint(folder / "repo"), workspace)
 
     @property
     def repo(self) -> Path:
@@ -87,7 +88,7 @@ class Stage:
 
     @property
     def run_arguments(self) -> tuple[str, ...]:
-        return ("run", str(self.root / "plan.json"), "-j", "1", "--json")
+        return ("run", str(self.root / "plan.json"), "-j", "1", "--json", "--workspace", self.workspace)
 
     def call(self, *argv: str, trace: Sequence[str] = (), **env: str) -> Result:
         surroundings = {"XDG_STATE_HOME": str(self.root / "state"), "SOURCE_DATE_EPOCH": "1700000000", **env}

@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from faults.held import LiveRun, held, stopped, until
+from faults.held import UP, LiveRun, held, stopped, until
 from support.checker import check
-from support.workbench import Workbench, write
+from support.workbench import Workbench, shell, write
 
 _PROGRAMS = ("sh", "sleep", "touch", "rm", "env", "cat", "bwrap", "git")
 
@@ -47,9 +47,22 @@ def test_git_that_disappears_stops_the_run(bench: Workbench, tmp_path: Path) -> 
 def test_a_workspace_deleted_under_a_step_costs_an_attempt_and_no_more(bench: Workbench, sandbox: str) -> None:
     """Nobody can tell who did it: the step fails with what is known, and a retry makes the workspace anew."""
     _plan(bench)
-    run = LiveRun(bench, "--sandbox", sandbox)
+    run = LiveRun(bench, "--sandbox", sandbox, "--workspace", "checkout")
     workspace = run.workspace()
     shutil.rmtree(workspace)
+    stopped(run.end(), 1, "step 0 failed: agent_failed: step 0 removed or replaced its own workspace")
+    _finishes(bench, "retry", "latest", "0")
+
+
+def test_an_overlay_deleted_under_a_step_costs_an_attempt_and_no_more(bench: Workbench) -> None:
+    """Outside it is an empty directory; without it the mount is gone, and only the step's own sandbox still has it."""
+    wait = 'until [ -e "$shared/go" ]; do sleep 0.02; done'
+    script = f'shared="$(git rev-parse --git-common-dir)"; echo held > held.txt; touch {UP}; {wait}; rm {UP}'
+    waiting = shell(script, owns=["held.txt"])
+    bench.plan(waiting, write("after.txt", "after\n", needs=[0]))
+    run = LiveRun(bench, "--sandbox", "bwrap", "--workspace", "overlay")
+    shutil.rmtree(run.workspace())
+    (bench.files / ".git" / "go").touch()
     stopped(run.end(), 1, "step 0 failed: agent_failed: step 0 removed or replaced its own workspace")
     _finishes(bench, "retry", "latest", "0")
 

@@ -6,21 +6,12 @@ import random
 
 import pytest
 
-from harness.model.ids import CommitId, TreeId
-from harness.vcs import merge
 from harness.vcs.disjoint import Disjoint
+from harness.vcs.merge import Merger
 from harness.vcs.repository import Repository
 
 FOLDERS = ["", "a/", "a/b/", "c/", "d/e/"]
-WHO = ("T", "t@example.org")
 Files = dict[str, bytes]
-
-
-class LeftToGit(Disjoint):
-    """Decides nothing."""
-
-    def merged(self, base: TreeId, ours: TreeId, theirs: TreeId) -> TreeId | None:
-        return None
 
 
 def start(rng: random.Random) -> Files:
@@ -57,18 +48,15 @@ def test_a_decided_merge_is_the_one_of_git(vcs: Repository) -> None:
     """Generated triples, directory renames among them: where the quick way answers, git answers the same."""
     private, objects = vcs._private_of(None), vcs._objects
     quick, decided = Disjoint(objects), 0
+    git = Merger(objects, vcs._landmarks)
     for seed in range(150):
         rng = random.Random(seed)
         base = start(rng)
-        base_id, ours, theirs = (
-            objects.commit(objects.tree_from(files), (), "x", when=0, identity=WHO)
-            for files in (base, side(rng, base), side(rng, base))
-        )
-        tree = quick.merged(*(objects.tree_of(commit) for commit in (base_id, ours, theirs)))
+        trees = [objects.tree_from(files) for files in (base, side(rng, base), side(rng, base))]
+        tree = quick.merged(*trees)
         if tree is not None:
             decided += 1
-            sides = {"ours": CommitId(ours), "theirs": CommitId(theirs), "base": CommitId(base_id)}
-            judged = merge.three_way(objects, vcs._landmarks, LeftToGit(objects), private, **sides)
+            judged = git._by_git(private, *trees)
             assert (tree, judged.conflicts) == (judged.tree, ()), seed
     assert decided > 25
 

@@ -176,6 +176,40 @@ def test_a_shared_checkout_that_somebody_wrote_to_is_made_again(
     assert not (workspace.path / "planted").exists()
 
 
+def test_a_shared_checkout_is_prepared_while_others_work(
+    checkout: Checkout, vcs: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first workspace far from the others is laid over what is there; the next one finds a checkout of its own."""
+    monkeypatch.setattr(limits, "TEMPLATE_DELTA", 0)
+    monkeypatch.setattr(limits, "TEMPLATE_SHARE", 1)
+    vcs.open_workspace(RUN, "0", vcs.resolve("HEAD"), None)
+    later = vcs.resolve(checkout.commit("later", **{"README.md": "later\n"}))
+    kinds = []
+    for name in ("1", "2"):
+        workspace = vcs.open_workspace(RUN, name, later, None)
+        assert (workspace.path / "README.md").read_text() == "later\n"
+        kinds.append((vcs._place(RUN, name).upper / "README.md").exists())
+        vcs.workspaces()  # waits for what is done in the background
+    assert kinds == [True, False]
+
+
+def test_a_shared_checkout_that_no_workspace_stands_on_makes_room_during_the_run(
+    checkout: Checkout, vcs: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long chain of steps does not pile up checkouts; the one under a live workspace stays."""
+    monkeypatch.setattr(limits, "TEMPLATE_DELTA", 0)
+    monkeypatch.setattr(limits, "TEMPLATE_SHARE", 1_000)
+    monkeypatch.setattr(limits, "TEMPLATE_BYTES", 1)
+    alive = vcs.open_workspace(RUN, "alive", vcs.resolve("HEAD"), None)
+    for number in range(4):
+        start = vcs.resolve(checkout.commit("next", **{"README.md": f"{number}\n"}))
+        vcs.open_workspace(RUN, str(number), start, None)
+        vcs.retire_workspace(RUN, str(number))
+        vcs.workspaces()  # waits for what is done in the background
+    assert len(list((vcs.state_dir / "_templates").glob("*/tree"))) == 2
+    assert (alive.path / "README.md").read_text() == "hello\n"
+
+
 def test_shared_checkouts_go_when_they_take_too_much_room(
     checkout: Checkout, open_vcs: Callable[[Path], Repository], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ class WorkspacePreparing(StepFact):
 
 class WorkspaceRemoved(StepFact):
     type = "workspace.removed"
+    announces = False
     path: str
 
     @property
@@ -71,6 +72,7 @@ class AttemptFinished(StepFact):
 
 class SnapshotTaken(StepFact):
     type = "snapshot.taken"
+    announces = False
     attempt: int
     commit: str
     tree: str
@@ -98,6 +100,7 @@ class WorkKept(StepFact):
 
 class ToolCalled(StepFact):
     type = "tool.called"
+    announces = False
     tool: str
     arguments: dict[str, Any]
     ok: bool
@@ -110,6 +113,7 @@ class ToolCalled(StepFact):
 
 class ToolDenied(StepFact):
     type = "tool.denied"
+    announces = False
     tool: str
     arguments: dict[str, Any]
     message: str
@@ -133,6 +137,7 @@ class CheckFinished(StepFact):
     """One check on one tree; `where` is workspace, merged or base."""
 
     type = "check.finished"
+    announces = False
     command: str | list[str]
     where: str
     tree: str

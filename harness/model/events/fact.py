@@ -11,6 +11,8 @@ class Fact(Value):
     """One thing that happened; `summary` draws the condensed timeline, the fields are the expansion."""
 
     type: ClassVar[str]
+    announces: ClassVar[bool] = True
+    """False for an outcome that nothing acts on before another fact: it may become durable together with that one."""
 
     @property
     def summary(self) -> str:

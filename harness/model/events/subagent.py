@@ -22,6 +22,7 @@ class SubagentCreated(StepFact):
 
 class SubagentStarted(StepFact):
     type = "agent.subagent_started"
+    announces = False
     start_point: str
     branch: str
 
@@ -43,6 +44,7 @@ class SubagentAttempt(StepFact):
 
 class SubagentWaitingForMerge(StepFact):
     type = "agent.subagent_waiting_for_merge"
+    announces = False
     commit: str
     tree: str
     changed_paths: list[str]
@@ -68,6 +70,7 @@ class SubagentFailed(StepFact):
 
 class WorktreeMerged(StepFact):
     type = "agent.worktree_merged"
+    announces = False
     commit: str
     merge_commit: str
     previous: str
@@ -95,6 +98,7 @@ class IntegrationFailed(StepFact):
 
 class SubagentClosed(StepFact):
     type = "agent.subagent_closed"
+    announces = False
     final_status: str
     close_reason: str
 
