@@ -1,56 +1,100 @@
-"""`python -m bench [--files N] [--steps N] [--rounds N] [--json] [--svg FILE]`: times against plain tools, with limits."""
+"""`python -m bench`: the same work with the plain git script and with Orchestrix, taking turns; the best counts."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
-import tempfile
+import sys
 from pathlib import Path
+from typing import Any
 
-from bench import picture, stages, startup, work
-from bench.places import Place
-from bench.timing import Comparison
+from bench import contenders, growth, matrix, page, picture, promises
+from bench.matrix import Found, Sizes
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> int:
+    wanted = _arguments().parse_args(arguments)
+    kinds = [wanted.workspace] if wanted.workspace else list(contenders.KINDS)
+    if wanted.tree:
+        found = matrix.measure_tree(wanted.tree, wanted.steps or 8, wanted.rounds, kinds, wanted.folder)
+    else:
+        found = matrix.measure(_sizes(wanted), wanted.rounds, kinds, wanted.folder, _tell)
+        _tell("start-up")
+        found = matrix.measure_startup(found, 2 * wanted.rounds, wanted.folder)
+    if wanted.svg:
+        wanted.svg.write_text(picture.svg(_pictured(found)), encoding="utf-8")
+    if wanted.page:
+        page.insert(wanted.page, page.text(found))
+    print(json.dumps(_data(found)) if wanted.json else page.text(found))
+    return int(wanted.check and any(verdict.kept is False for verdict in promises.verdicts(found)))
+
+
+def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--files", type=int, default=500, help="files in the generated repository")
-    parser.add_argument("--steps", type=int, default=8, help="steps of the plan")
-    parser.add_argument("--rounds", type=int, default=5, help="the best of so many rounds counts")
+    parser.add_argument("--full", action="store_true", help="all sizes, up to 60,000 files and 1,000 steps: hours")
+    parser.add_argument("--files", type=int, help="only a repository of so many files")
+    parser.add_argument("--steps", type=int, help="only plans of so many steps")
+    parser.add_argument("--tree", type=Path, help="a real tree instead: a folder, or an archive such as an sdist")
+    parser.add_argument("--workspace", choices=contenders.KINDS, help="only this kind of workspace (default: both)")
+    parser.add_argument("--rounds", type=int, default=3, help="the best of so many rounds counts; large sizes take one")
+    parser.add_argument("--check", action="store_true", help="exit 1 when a promise is broken")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--in", dest="folder", help="measure below this folder; a busy disk tells more about itself")
     parser.add_argument("--svg", type=Path, help="draw a picture into this file")
-    wanted = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=wanted.folder) as folder:
-        place = Place(Path(folder), wanted.files, wanted.steps)
-        found = {
-            f"{wanted.steps} steps on {wanted.files} files": work.measure(place, wanted.rounds),
-            **stages.measure(place, wanted.rounds),
-            "start-up": startup.measure(place, 2 * wanted.rounds),
-        }
-    if wanted.svg:
-        wanted.svg.write_text(picture.svg(found), encoding="utf-8")
-    if wanted.json:
-        shown = {name: comparison.as_dict() for name, comparison in found.items()}
-        sizes = {"files": wanted.files, "steps": wanted.steps, "rounds": wanted.rounds, "load": os.getloadavg()[0]}
-        print(json.dumps(sizes | {"found": shown}))
-        return
-    print(f"load of the machine: {os.getloadavg()[0]:.1f}")
-    for name, comparison in found.items():
-        print(f"\n{name}\n{table(comparison)}")
+    parser.add_argument("--page", type=Path, help="put the tables between the marks of this page")
+    return parser
 
 
-def table(comparison: Comparison) -> str:
-    """One line for each contender: best times, ratio on the clock to the first one, promised limit."""
-    lines = [f"{'':36}{'ms':>9}{'cpu ms':>9}{'ratio':>8}{'limit':>8}"]
-    for name, row in comparison.as_dict().items():
-        limit = f"{row['limit']:.3g}" if row["limit"] else ""
-        lines.append(
-            f"{name:36}{row['seconds'] * 1000:>9.1f}{row['cpu_seconds'] * 1000:>9.1f}{row['ratio']:>8.3f}{limit:>8}"
-        )
-    return "\n".join([*lines, *comparison.broken])
+def _sizes(wanted: argparse.Namespace) -> Sizes:
+    if not wanted.files and not wanted.steps:
+        return matrix.FULL if wanted.full else matrix.QUICK
+    files = wanted.files or 500
+    return Sizes({files: (wanted.steps or 8,)}, (files,))
+
+
+def _tell(what: str) -> None:
+    print(what, file=sys.stderr)
+
+
+def _pictured(found: Found) -> dict[str, Any]:
+    single = {f"{name}, {files:,} files": times for (files, name), times in found.stages.items()}
+    return {case.title: case.times for case in found.cases} | single
+
+
+def _data(found: Found) -> dict[str, Any]:
+    return {
+        "load": os.getloadavg()[0],
+        "cores": os.cpu_count(),
+        "runs": [
+            {
+                "files": case.files,
+                "steps": case.steps,
+                "by": {
+                    name: row
+                    | {f"{part}_bytes": getattr(case.footprints[name], part) for part in ("first", "tree", "disk")}
+                    for name, row in case.times.as_dict().items()
+                },
+            }
+            for case in found.cases
+        ],
+        "stages": [
+            {"files": files, "stage": name, "by": times.as_dict()} for (files, name), times in found.stages.items()
+        ],
+        "startup": found.startup.as_dict() if found.startup else None,
+        "growth": [{name: getattr(one, name) for name in one.__slots__} for one in growth.measured(found.cases)],
+        "promises": [
+            {
+                "work": verdict.promise.work,
+                "at_most": verdict.promise.at_most,
+                "unit": verdict.promise.unit,
+                "measured": verdict.measured,
+                "kept": verdict.kept,
+            }
+            for verdict in promises.verdicts(found)
+        ],
+    }
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

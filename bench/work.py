@@ -2,51 +2,50 @@
 
 from __future__ import annotations
 
-from bench.places import ROOT, Place, script
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench import contenders, footprint
+from bench.contenders import Job
+from bench.footprint import Footprint
+from bench.places import Place
 from bench.timing import Comparison, Contender, Spent, compare, spend
-from fixtures import repos
-
-PLAIN = "plain git script"
-DEFAULT = "orchestrix run"
-WARM = "orchestrix run, shared checkout there"
-CHECKOUT = "orchestrix run --workspace checkout"
-UNCONFINED = "orchestrix run --sandbox none"
-LIMITS = {DEFAULT: 1.5}
 
 
-def measure(place: Place, rounds: int) -> Comparison:
-    """Raises RuntimeError when the two do not end in the same tree."""
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One size of repository and of plan, and what every contender took for it."""
+
+    files: int
+    steps: int
+    times: Comparison
+    footprints: dict[str, Footprint]
+
+    @property
+    def title(self) -> str:
+        return f"{self.steps:,} step{'s' if self.steps > 1 else ''} on {self.files:,} files"
+
+
+def measure(place: Place, rounds: int, kinds: Sequence[str] = contenders.KINDS) -> Case:
+    """Raises RuntimeError when the contenders do not end in the same tree."""
     trees: dict[str, str] = {}
+    found = contenders.jobs(place, kinds)
 
-    def plain() -> Spent:
-        repo = place.fresh("plain")
-        script_file, worktrees = ROOT / "bench" / "plain.sh", place.root / "plain-worktrees"
-        spent = spend(["bash", script_file, repo, worktrees, *place.commands], repo, place.env)
-        trees[PLAIN] = repos.git(repo, "rev-parse", "HEAD^{tree}")
-        return spent
-
-    def orchestrix(name: str, *options: str) -> Contender:
-        def contender() -> Spent:
-            repo = place.fresh("orchestrix")
-            spent = spend([*script(), "run", place.plan, "--run-id", "bench", *options], repo, place.env)
-            trees[name] = repos.git(repo, "rev-parse", "refs/heads/orchestrix/bench/integration^{tree}")
+    def contender(job: Job) -> Contender:
+        def run() -> Spent:
+            repo, command = job.prepared()
+            spent = spend(command, repo, job.env)
+            trees[job.name] = job.outcome()
             return spent
 
-        return contender
+        return run
 
-    def warm() -> Spent:
-        repo = place.fresh("orchestrix")
-        spend([*script(), "run", place.plan, "--run-id", "before"], repo, place.env)
-        return spend([*script(), "run", place.plan, "--run-id", "bench"], repo, place.env)
-
-    contenders = {
-        PLAIN: plain,
-        DEFAULT: orchestrix(DEFAULT),
-        WARM: warm,
-        CHECKOUT: orchestrix(CHECKOUT, "--workspace", "checkout"),
-        UNCONFINED: orchestrix(UNCONFINED, "--sandbox", "none"),
-    }
-    result = compare(contenders, LIMITS, rounds)
+    times = compare({job.name: contender(job) for job in found}, {}, rounds)
     if len(set(trees.values())) != 1:
         raise RuntimeError(f"the contenders did not do the same work: {trees}")
-    return result
+    return Case(place.files, place.steps, times, {job.name: _footprint(job) for job in found})
+
+
+def _footprint(job: Job) -> Footprint:
+    repo, command = job.prepared()
+    return footprint.of(command, repo, job.env, job.place.root)

@@ -16,6 +16,10 @@ from support import checker
 from support.coordinators import KILLED, ended, run_plan, started
 from support.workbench import Result, Workbench, shell, write
 
+from harness.engine import speculate
+from harness.engine.context import Context
+from harness.model.ids import CommitId, TaskId
+
 UNSAFE = ("--sandbox", "none")
 AHEAD = ("--speculate", "3", "-j", "4")
 SPECULATION = ("gate.speculated", "gate.speculation_held", "gate.speculation_discarded")
@@ -41,8 +45,10 @@ def speculated(bench: Workbench) -> list[tuple[str, str]]:
 
 
 def left_over() -> list[str]:
-    """Workspaces that were made for a gate ahead and are still there."""
-    return glob.glob(f"{os.environ['XDG_STATE_HOME']}/orchestrix/*/*/trees/*-ahead-*")  # noqa: PTH207 - as a pattern
+    """What is still there of workspaces that were made for a gate ahead; the place of an overlay may stay, empty."""
+    runs = f"{os.environ['XDG_STATE_HOME']}/orchestrix/*/*"
+    patterns = (f"{runs}/trees/*-ahead-*/*", f"{runs}/layers/*-ahead-*", f"{runs}/kept/*-ahead-*")
+    return [path for pattern in patterns for path in glob.glob(pattern)]  # noqa: PTH207 - an absolute pattern
 
 
 def test_a_gate_behind_a_slow_one_starts_before_that_one_has_ended(bench: Workbench) -> None:
@@ -81,6 +87,21 @@ def test_what_stood_on_a_failed_gate_is_done_again_on_the_true_head(bench: Workb
     ]
     assert checked == [bench.git("rev-parse", f"{commit}^{{tree}}") for commit in _candidates(bench, done)]
     assert left_over() == []
+
+
+def test_what_was_found_on_another_tree_never_counts(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look ahead that forgets the step at the gate guesses wrong: the check is green there, and red where it counts."""
+    look = speculate._look
+
+    async def forgetful(ctx: Context, task: TaskId, _commit: CommitId) -> None:
+        await look(ctx, task, CommitId(ctx.journal.state.head))
+
+    monkeypatch.setattr(speculate, "_look", forgetful)
+    seen = bench.root / "seen"
+    steps = [part(0), part(1, until(seen)), part(2, f"touch {seen}; ! test -e part1.txt")]
+    done = bench.run(*steps, flags=(*UNSAFE, *AHEAD))
+    assert (done.code, done.reasons) == (5, ["merged", "merged", "check_failed"])
+    assert speculated(bench) == [("speculated", "2"), ("discarded", "2")]
 
 
 def _candidates(bench: Workbench, done: Result) -> list[str]:
@@ -206,6 +227,7 @@ def test_tampering_by_a_check_that_came_to_nothing_is_still_its_steps_failure(be
     assert (done.code, done.reasons) == (5, ["merged", "check_failed", "parent_tampered", "merged"])
 
 
+@pytest.mark.bench
 def test_slow_checks_take_the_time_of_one(tmp_path: Path) -> None:
     """Four gates of a second each, one by one and at once, in one comparison."""
 

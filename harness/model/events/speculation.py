@@ -13,6 +13,7 @@ class GateSpeculated(StepFact):
     """Intent: the step's checks are about to run on what its merge will be if every step in `assumes` passes."""
 
     type = "gate.speculated"
+    announces = False  # nothing is done before the workspace is announced
     head: str
     commit: str
     tree: str
@@ -27,6 +28,7 @@ class SpeculationHeld(StepFact):
     """The step's turn came to the commit that was gated ahead: what its checks showed there now counts."""
 
     type = "gate.speculation_held"
+    announces = False
     commit: str
 
     @property
@@ -38,6 +40,7 @@ class SpeculationDiscarded(StepFact):
     """What was found ahead counts for nothing."""
 
     type = "gate.speculation_discarded"
+    announces = False
     commit: str
     why: str
 
