@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from harness.model.ids import RunId
 if TYPE_CHECKING:
     from harness.config.settings import Settings
     from harness.engine.parts import Parts
-    from harness.ports import Processes, Store
+    from harness.ports import Agent, Processes, Store
     from harness.vcs.repository import Repository
 
 LOCAL = Path(".orchestrix") / "local"
@@ -38,6 +38,7 @@ class Project:
 
     root: Path
     settings: Settings
+    recording: Path | None = None
 
     @classmethod
     def at(cls, start: Path, flags: Mapping[str, Any] | None = None) -> Project:
@@ -110,7 +111,7 @@ class Project:
             vcs=self.repository,
             processes=self.processes,
             clock=self.clock,
-            agent=table.agent,
+            agent=table.agent if self.recording is None else self._replaying(self.recording),
             make_tools=Broker,
             prompt=prompt.render,
             environment=lambda passed: environment.inherited(os.environ, passed),
@@ -118,10 +119,24 @@ class Project:
             checkout=self.root,
         )
 
+    def _replaying(self, path: Path) -> Callable[[str], Agent]:
+        """A recording in the place of every agent."""
+        from harness.agents.replay import ReplayAgent  # noqa: PLC0415 - only a replay needs it
+        from harness.store.recording_file import RecordingFile  # noqa: PLC0415 - as above
+
+        agent = ReplayAgent(RecordingFile.open(path), self.repository, self.store)
+        return lambda _name: agent
+
+    def recording_of(self, run_id: RunId) -> Path:
+        """Where a run that replays keeps its recording."""
+        return self.runs_dir / run_id / "replay.zip"
+
     def as_begun(self, run_id: RunId) -> Project:
-        """This project confined as the run was when it began: a resume must not quietly change that."""
-        sandbox = self.reading.state(run_id).options.get("sandbox", self.settings.sandbox)
-        return replace(self, settings=replace(self.settings, sandbox=sandbox))
+        """This project as it was when the run began, confinement and recording: a resume must not quietly change that."""
+        options = self.reading.state(run_id).options
+        sandbox = options.get("sandbox", self.settings.sandbox)
+        recording = self.recording_of(run_id) if options.get("replay") else None
+        return replace(self, settings=replace(self.settings, sandbox=sandbox), recording=recording)
 
     def find_run(self, name: str) -> RunId:
         """The run that a full id, an unambiguous prefix or `latest` names, also one known by its record alone."""

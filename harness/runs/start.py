@@ -14,6 +14,7 @@ from harness.errors import Busy, EnvironmentProblem, UsageError
 from harness.model import contract as contracts
 from harness.model.ids import CommitId, RefName, RunId
 from harness.model.state import RunState
+from harness.runs import replay
 from harness.wiring import Project, holder
 
 
@@ -31,8 +32,10 @@ def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
     vcs = project.repository
     target = RefName.branch(wish.into) if wish.into else vcs.head_branch()
     base = _base(project, loaded, wish, target)
-    _agents_exist(project, loaded)
     settings = project.settings
+    if project.recording is None:
+        _agents_exist(project, loaded)
+    replayed = "" if project.recording is None else replay.fitting(project.recording, loaded.plan)
     return create.Request(
         plan=loaded.plan,
         schedule=loaded.schedule,
@@ -52,6 +55,7 @@ def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
             link=tuple(settings.workspace_link),
             backoff_base_ms=settings.backoff_base_ms,
             recoveries=settings.recoveries,
+            replay=replayed,
         ),
     )
 
@@ -89,6 +93,8 @@ def start(project: Project, wanted: create.Request, wish: Wish, watch: Watch) ->
     run_id = new_id(project, wanted, wish)
     who = holder()
     lease = parts.store.acquire(run_id, who)
+    if project.recording is not None:
+        replay.adopt(project.recording, project.recording_of(run_id))
     return signals.run(launch.begin(parts, lease, wanted, who, watch))
 
 

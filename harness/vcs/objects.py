@@ -83,6 +83,10 @@ class Objects:
     def blob(self, oid: str) -> bytes:
         return bytes(self._get(oid).data)
 
+    @translated("writing a file")
+    def write_blob(self, content: bytes) -> str:
+        return str(self._repo.create_blob(content))
+
     @translated("reading a tree")
     def entries(self, tree: str) -> Entries:
         """Mode and id of each entry of one tree."""

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from harness.errors import NotFound
-from harness.model.changes import Change, Merge, ParentDrift, Snapshot, Workspace
+from harness.errors import NotFound, UsageError
+from harness.model.changes import Change, Edit, Merge, ParentDrift, Snapshot, Workspace
 from harness.model.ids import CommitId, RefName, RunId, TreeId, record_ref
 from harness.ports import AgentRights
 from harness.vcs import (
     adopt,
     agent_git,
+    edits,
     effective,
     land,
     merge,
@@ -129,6 +130,13 @@ class Repository:
         """The tree with one regular file added or replaced."""
         return self._objects.with_file(tree, path, content)
 
+    def edits(self, old: str, new: str) -> list[Edit]:
+        """Every path that differs between two trees, exact to the byte; raises UsageError for a submodule."""
+        return edits.between(Git(self.common_dir), old, new)
+
+    def blob(self, oid: str) -> bytes:
+        return self._objects.blob(oid)
+
     # Workspaces
 
     def open_workspace(self, run: RunId, name: str, start: CommitId, branch: RefName | None) -> Workspace:
@@ -186,6 +194,29 @@ class Repository:
             nested=tuple(taken.nested),
             warnings=(*taken.warnings, *told),
         )
+
+    def lay(
+        self, workspace: Workspace, start: str, made: Sequence[Edit], wanted: TreeId, content: Callable[[str], bytes]
+    ) -> None:
+        """Does recorded edits again in a fresh workspace; `content` gives the bytes of a blob.
+
+        Raises UsageError when the workspace does not begin with the tree `start`, or would not end with `wanted`.
+        """
+        if self.tree_of(workspace.start) != start:
+            raise UsageError(f"it began with tree {start[:12]}, this step begins with another one")
+        own = self._private_of(RunId(workspace.path.parent.parent.name))
+        git = own.git(workspace.path)
+        for edit in made:
+            if edit.blob and self._objects.write_blob(content(edit.blob)) != edit.blob:
+                raise UsageError(f"what it holds as blob {edit.blob[:12]} is something else")
+        whole = edits.tree(git, start, made, own.path)
+        if whole != wanted:
+            raise UsageError(f"its edits make tree {whole[:12]}, not {wanted[:12]}")
+        edits.lay(git, workspace.private_index, wanted)
+        left = self.snapshot(workspace, "Replayed", 0).tree
+        if left != wanted:
+            differing = ", ".join(change.path for change in self._objects.changes(wanted, left)[:10])
+            raise UsageError(f"what stood in the workspace before it differs: {differing}")
 
     def sweep_refs(self, workspace: Workspace) -> None:
         """Removes what an agent left among the refs besides its work branch; call it when its commits are kept."""
