@@ -67,12 +67,13 @@ async def merged_tree(ctx: Context, task: TaskId, commit: CommitId, tree: str) -
 async def _fails_on_base(execute: StepExecute, check: ContractCheck) -> bool:
     ctx = execute.ctx
     key = judge.shown(check.command)
-    if key not in ctx.base_checks:
-        async with workspaces.temporary(ctx, execute.task, ctx.base, "base") as workspace:
-            on_base = _execute(ctx, execute.task, workspace, "base")
-            if await setup(on_base) is not None:
-                return True
-            ctx.base_checks[key] = (await on_base(judge.argv(check.command), purpose="check")).ok
+    async with ctx.base_locks[execute.task]:  # candidates of one step would share the workspace
+        if key not in ctx.base_checks:
+            async with workspaces.temporary(ctx, execute.task, ctx.base, "base") as workspace:
+                on_base = _execute(ctx, execute.task, workspace, "base")
+                if await setup(on_base) is not None:
+                    return True
+                ctx.base_checks[key] = (await on_base(judge.argv(check.command), purpose="check")).ok
     return not ctx.base_checks[key]
 
 

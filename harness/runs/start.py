@@ -11,6 +11,7 @@ from harness.engine import create, launch, signals
 from harness.engine.journal import Watch
 from harness.engine.options import Options
 from harness.errors import Busy, EnvironmentProblem, UsageError
+from harness.model import candidates
 from harness.model import contract as contracts
 from harness.model.ids import CommitId, RefName, RunId
 from harness.model.state import RunState
@@ -78,13 +79,14 @@ def _agents_exist(project: Project, loaded: LoadedPlan) -> None:
 
     known = registry.Registry(project.settings.agents)
     for idx, step in enumerate(loaded.plan.steps):
-        name = contracts.agent_of(contracts.with_defaults(loaded.plan, step))
-        found = known.available(name)
-        if not found.usable:
-            raise EnvironmentProblem(
-                f"step {idx} wants agent {name!r}, which is not available: {found.detail}",
-                hint=f"see `orchestrix agents`; known are {', '.join(known.names)}",
-            )
+        alone = contracts.agent_of(contracts.with_defaults(loaded.plan, step))
+        for name in candidates.of(loaded.plan, step) or (alone,):
+            found = known.available(name)
+            if not found.usable:
+                raise EnvironmentProblem(
+                    f"step {idx} wants agent {name!r}, which is not available: {found.detail}",
+                    hint=f"see `orchestrix agents`; known are {', '.join(known.names)}",
+                )
 
 
 def start(project: Project, wanted: create.Request, wish: Wish, watch: Watch) -> RunState:

@@ -121,6 +121,12 @@ class Repository:
         options = ("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", "--submodule=short")
         return Git(self.common_dir).porcelain("diff", *options, old, new, "--").out
 
+    def diff_lines(self, old: CommitId, new: CommitId) -> int:
+        """How many lines were added and removed; a binary file counts as one."""
+        listed = Git(self.common_dir).run("diff-tree", "-r", "-z", "--no-renames", "--numstat", old, new).items()
+        counts = [row.split(b"\t", 2)[:2] for row in listed]
+        return sum(1 if added == b"-" else int(added) + int(removed) for added, removed in counts)
+
     def merge(self, ours: CommitId, theirs: CommitId, base: CommitId) -> Merge:
         """The three-way merge that `git merge` would make with this base, attributes included; touches no checkout."""
         own = self._private_of(self._run)
