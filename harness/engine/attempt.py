@@ -68,11 +68,11 @@ async def _alone(this: _Try, previous: str | None) -> Failure | None:
     """The verdict on the only candidate; work that fails is kept before anybody hears of the failure."""
     try:
         failure = await _judged(this, previous)
+        if failure is not None and this.taken is not None:
+            await keep.work(this.ctx, this.task, this.number, this.taken, failure.reason)
     except asyncio.CancelledError:
         await keep.interrupted(this.ctx, this.task, this.number, this.execute.workspace)
         raise
-    if failure is not None and this.taken is not None:
-        await keep.work(this.ctx, this.task, this.number, this.taken, failure.reason)
     return failure
 
 

@@ -199,6 +199,19 @@ def test_a_step_that_is_stopped_leaves_no_branch_of_its_candidates(bench: Workbe
     assert [ref for ref in refs if "/1" in ref.removeprefix("refs/heads/orchestrix/")] == []
 
 
+def test_a_candidate_that_tampers_with_the_parent_fails_the_race(bench: Workbench) -> None:
+    """Nobody can say which of them it was: no result of that attempt is taken, and all of it is kept."""
+    hook = bench.files / ".git/hooks/post-merge"
+    script = f"""
+    echo "$ORCHESTRIX_CANDIDATE" > x.txt
+    if [ "$ORCHESTRIX_CANDIDATE" = 2 ]; then echo 'true' > {hook}; fi
+    """
+    done = bench.run(_race(script, 2), flags=("-j", "1", "--sandbox", "none"))
+    assert done.reasons == ["parent_tampered"]
+    assert [fact["candidate"] for fact in _facts(bench, "candidate.chosen")] == [1]
+    assert _kept(bench, done) == {"attempt-1.1": "1", "attempt-1.2": "2"}
+
+
 def test_a_race_is_recorded_by_its_winner_and_replayed_without_racing(bench: Workbench, tmp_path: Path) -> None:
     """The recording holds what was taken; a replay has nothing to choose from."""
     step = _race(MIXED, checks=["grep -q good x.txt"])
@@ -232,3 +245,29 @@ def test_a_task_is_in_flight_until_the_last_of_its_candidates_is_not() -> None:
     assert list(flight) == ["1"]
     flight.discard(TaskId("1"))
     assert list(flight) == []
+
+
+@pytest.mark.sweep
+def test_every_kill_of_a_race_ends_in_the_same_tree(tmp_path: Path) -> None:
+    """Before and after every append and every effect of a raced step: the same tree, nothing lost, nothing left."""
+    step = _race('seq "$ORCHESTRIX_CANDIDATE" > x.txt', 3, checks=["grep -q 2 x.txt"])
+    trace = tmp_path / "trace"
+    _swept(tmp_path / "whole", step, ORCHESTRIX_FAILPOINT_TRACE=str(trace))
+    places = trace.read_text().split()
+    assert len(places) > 50
+    for number, place in enumerate(places):
+        _swept(tmp_path / str(number), step, ORCHESTRIX_FAILPOINT=place)
+
+
+def _swept(folder: Path, step: dict, **env: str) -> None:
+    made = Workbench(folder)
+    made.commit({"a.txt": "a\n"})
+    running = made.process("run", str(made.plan(step)), "-j", "1", env=env)
+    running.communicate(timeout=120)
+    if running.returncode == -9:
+        again = "resume" if made.call("list", "--json").out.count("run_id") else "run"
+        done = made.call(*(("resume",) if again == "resume" else ("run", str(made.root / "plan.json"))), "--json")
+        assert done.code == 0, (env, done.out)
+    assert check(made.files) == [], env
+    head = made.call("status", "--json").data["head"]
+    assert made.tree(head)["x.txt"] == "1\n2", env

