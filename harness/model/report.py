@@ -202,12 +202,12 @@ def markdown(report: Report) -> str:
 
 
 def _candidate(row: dict[str, Any]) -> str:
-    """A numbered line; the one that was taken stands out."""
+    """A line that begins as its ref ends, with attempt and candidate; the one that was taken stands out."""
     size = f"{row['lines']} line{'' if row['lines'] == 1 else 's'}"
     verdict = f"ready, {size}" if row["ok"] else f"{row['reason']}, {size}: {row['message']}"
     words = _inline("; ".join(filter(None, [f"{row['agent']}: {verdict}", usage.sentence(row["usage"])])))
     kept = f"; kept at {_code(row['kept_ref'])}" if row["kept_ref"] else ""
-    return f"{row['candidate']}. " + (f"**{words}; taken**{kept}" if row["taken"] else words + kept)
+    return f"- {row['attempt']}.{row['candidate']} " + (f"**{words}; taken**{kept}" if row["taken"] else words + kept)
 
 
 def _changes(report: Report) -> str:

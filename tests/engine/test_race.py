@@ -112,8 +112,8 @@ def test_a_list_of_agents_races_them(bench: Workbench) -> None:
     assert "Orchestrix-Agent: long, short" in bench.git("log", "-1", "--format=%B", done.data["head"])
     report = bench.call("report", "--step", "0").out
     assert "## Candidates" in report
-    assert re.search(r"1\. long: ready, 2 lines; kept at `refs/orchestrix/keep/.*/attempt-1\.1`", report)
-    assert "2. **short: ready, 1 line; taken**" in report
+    assert re.search(r"- 1\.1 long: ready, 2 lines; kept at `refs/orchestrix/keep/.*/attempt-1\.1`", report)
+    assert "- 1.2 **short: ready, 1 line; taken**" in report
 
 
 def test_candidates_run_within_the_jobs(bench: Workbench, tmp_path: Path) -> None:
