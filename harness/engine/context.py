@@ -39,10 +39,10 @@ class Context:
     base_checks: dict[str, bool] = field(default_factory=dict)
     base_locks: defaultdict[TaskId, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
     tracked: frozenset[str] = frozenset()
-    seats: asyncio.Semaphore = field(init=False)
+    slots: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
-        self.seats = asyncio.Semaphore(self.options.jobs)
+        self.slots = asyncio.Semaphore(self.options.jobs)
 
     @property
     def base(self) -> CommitId:

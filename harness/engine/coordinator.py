@@ -59,7 +59,7 @@ class Coordinator:
         needs = self._needs(task)
         for need in needs:
             await self._settled[ctx.task(need)].wait()
-        async with ctx.seats:
+        async with ctx.slots:
             if task in self._abandoned:
                 delegate.fail(ctx, task, self._abandoned[task])
             else:

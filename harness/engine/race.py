@@ -1,6 +1,6 @@
 """A race: several candidates for one attempt, each in its own workspace, judged alike; the best is taken, none is lost.
 
-The first runs on the seat that the step has anyway; others start as seats are free and while money is left.
+The first runs on the slot that the step has anyway; others start as slots are free and while money is left.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ class Race:
             raise several.exceptions[0] from several
 
     async def _lane(self, group: asyncio.TaskGroup) -> None:
-        """One candidate after the other; beside it goes another lane for each seat that is free."""
+        """One candidate after the other; beside it goes another lane for each slot that is free."""
         while self.waiting and self._may_start():
             number, agent = self.waiting.popleft()
-            if self.waiting and not self.ctx.seats.locked():
-                await self.ctx.seats.acquire()
-                # Not in the lane itself: one that is cancelled before it begins would never give its seat back.
-                group.create_task(self._lane(group)).add_done_callback(lambda _: self.ctx.seats.release())
+            if self.waiting and not self.ctx.slots.locked():
+                await self.ctx.slots.acquire()
+                # Not in the lane itself: one that is cancelled before it begins would never give its slot back.
+                group.create_task(self._lane(group)).add_done_callback(lambda _: self.ctx.slots.release())
             await self._try(number, agent)
 
     def _may_start(self) -> bool:
