@@ -69,6 +69,7 @@ class Place:
         template, copy = self.root / "template", self.root / name
         if not template.exists():
             repos.wide(template, files=self.files)
+            repos.git(template, "gc", "--quiet")
         for left in (copy, self.root / ".local"):
             shutil.rmtree(left, ignore_errors=True)
         shutil.copytree(template, copy)

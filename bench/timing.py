@@ -56,7 +56,7 @@ class Comparison:
             name: {
                 "seconds": round(best.clock, 4),
                 "cpu_seconds": round(best.cpu, 4),
-                "ratio": round(self.ratio(name), 2),
+                "ratio": round(self.ratio(name), 4),
                 "limit": self.limits.get(name),
             }
             for name, best in self.spent.items()

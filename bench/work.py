@@ -8,6 +8,8 @@ from fixtures import repos
 
 PLAIN = "plain git script"
 DEFAULT = "orchestrix run"
+WARM = "orchestrix run, shared checkout there"
+CHECKOUT = "orchestrix run --workspace checkout"
 UNCONFINED = "orchestrix run --sandbox none"
 LIMITS = {DEFAULT: 1.5}
 
@@ -32,9 +34,16 @@ def measure(place: Place, rounds: int) -> Comparison:
 
         return contender
 
+    def warm() -> Spent:
+        repo = place.fresh("orchestrix")
+        spend([*script(), "run", place.plan, "--run-id", "before"], repo, place.env)
+        return spend([*script(), "run", place.plan, "--run-id", "bench"], repo, place.env)
+
     contenders = {
         PLAIN: plain,
         DEFAULT: orchestrix(DEFAULT),
+        WARM: warm,
+        CHECKOUT: orchestrix(CHECKOUT, "--workspace", "checkout"),
         UNCONFINED: orchestrix(UNCONFINED, "--sandbox", "none"),
     }
     result = compare(contenders, LIMITS, rounds)

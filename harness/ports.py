@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:  # the CLI's quick commands need these seams, not pydantic behind the contract
-    from harness.model.changes import Change, Merge, ParentDrift, Snapshot, Workspace
+    from harness.model.changes import Change, Merge, ParentDrift, Snapshot, Workspace, WorkspaceKind
     from harness.model.contract import Contract
     from harness.model.events import Envelope, Fact
     from harness.model.ids import CommitId, RefName, RunId, TreeId
@@ -117,6 +117,10 @@ class Vcs(Protocol):
     def with_file(self, tree: TreeId, path: str, content: bytes) -> TreeId:
         """The tree with one regular file added or replaced."""
 
+    @property
+    def workspace_kind(self) -> WorkspaceKind:
+        """How workspaces are made, and why so."""
+
     def open_workspace(self, run: RunId, name: str, start: CommitId, branch: RefName | None) -> Workspace:
         """A new worktree at `start`, on `branch` (created, or moved here when the harness made it) or detached.
 
@@ -146,6 +150,9 @@ class Vcs(Protocol):
 
     def remove_workspace(self, run: RunId, name: str) -> None:
         """Removes worktree and bookkeeping of this name, also half-made ones; never follows a link out of it."""
+
+    def retire_workspace(self, run: RunId, name: str) -> None:
+        """The same without waiting: it is no workspace any more, and its files are gone when the run is forgotten."""
 
     def forget_run(self, run: RunId) -> None:
         """Removes what is left of the run's private files; its workspaces first."""

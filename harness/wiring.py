@@ -17,6 +17,7 @@ from harness.model.ids import RunId
 if TYPE_CHECKING:
     from harness.config.settings import Settings
     from harness.engine.parts import Parts
+    from harness.model.changes import WorkspaceKind
     from harness.ports import Agent, Processes, Store
     from harness.vcs.repository import Repository
 
@@ -106,6 +107,7 @@ class Project:
         from harness.tools.broker import Broker  # noqa: PLC0415 - as above
 
         table = registry.Registry(self.settings.agents)
+        self.choose_workspaces()
         return Parts(
             store=self.store,
             vcs=self.repository,
@@ -131,12 +133,23 @@ class Project:
         """Where a run that replays keeps its recording."""
         return self.runs_dir / run_id / "replay.zip"
 
+    def choose_workspaces(self) -> WorkspaceKind:
+        """The kind of workspace that runs get here, and why."""
+        against = ""
+        if self.settings.keep:
+            against = "workspaces that are kept must be plain files for everybody"
+        elif not self.processes.protects_parent:
+            against = "without a sandbox, a step could write to the checkout that all steps share"
+        return self.repository.choose_workspaces(self.settings.workspace_kind, against)
+
     def as_begun(self, run_id: RunId) -> Project:
-        """This project as it was when the run began, confinement and recording: a resume must not quietly change that."""
+        """This project as when the run began, in confinement, kind of workspace and recording: a resume changes none."""
         options = self.reading.state(run_id).options
         sandbox = options.get("sandbox", self.settings.sandbox)
-        recording = self.recording_of(run_id) if options.get("replay") else None
-        return replace(self, settings=replace(self.settings, sandbox=sandbox), recording=recording)
+        workspace = options.get("workspace", self.settings.workspace_kind)
+        keep = options.get("keep", self.settings.keep)
+        settings = replace(self.settings, sandbox=sandbox, workspace_kind=workspace, keep=keep)
+        return replace(self, settings=settings, recording=self.recording_of(run_id) if options.get("replay") else None)
 
     def find_run(self, name: str) -> RunId:
         """The run that a full id, an unambiguous prefix or `latest` names, also one known by its record alone."""

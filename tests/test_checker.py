@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RUN = "sample"
 CHECKER = ROOT / "tests" / "support" / "checker.py"
 Event = dict[str, Any]
+GUESS: Event = {"head": "0" * 40, "commit": "1" * 40, "tree": "2" * 40, "assumes": ["0"]}
 
 
 def step(script: str, owns: str, **fields: Any) -> Event:
@@ -116,6 +117,23 @@ def moved(kind: str, task: str, before: tuple[str, str]) -> Callable[[list[Event
     return change
 
 
+def gated_ahead(*told: tuple[str, Event]) -> Callable[[list[Event]], list[Event]]:
+    """In front of step 1's check on the merged tree, the log tells of a gate ahead."""
+
+    def change(events: list[Event]) -> list[Event]:
+        place = next(
+            n for n, event in enumerate(events) if event["task_id"] == "1" and event["payload"].get("where") == "merged"
+        )
+        sub_agent = {name: events[place]["payload"][name] for name in ("sub_agent_id", "step_idx", "task")}
+        extra = [
+            events[place] | {"id": f"{RUN}.x{n}", "type": f"gate.{kind}", "payload": sub_agent | values}
+            for n, (kind, values) in enumerate(told)
+        ]
+        return [*events[:place], *extra, *events[place:]]
+
+    return change
+
+
 def doubled(kind: str, task: str) -> Callable[[list[Event]], list[Event]]:
     return lambda events: [
         copy for event in events for copy in [event] * (1 + ((event["type"], event["task_id"]) == (kind, task)))
@@ -189,6 +207,12 @@ def test_an_edited_database_is_found(copy: Path, statement: str, found: str) -> 
         (moved("agent.worktree_merged", "1", ("agent.worktree_merged", "0")), "I5: step 1 was merged while step 0 was"),
         (doubled("agent.worktree_merged", "0"), "I4: step 0 was integrated twice"),
         (without("check.finished", "1"), "I6: sample/1 was merged, but `test -f shared.txt` never passed on tree"),
+        (gated_ahead(("speculated", GUESS)), "is a check of sample/1 on a tree that is only assumed"),
+        (gated_ahead(("speculation_held", GUESS)), "ends a gate ahead of sample/1 that was never begun"),
+        (
+            gated_ahead(("speculated", GUESS), ("speculation_held", GUESS)),
+            "I6: sample/1 was gated ahead on 000000000000, but the head is",
+        ),
         (altered("run.finished", None, exit_code=5), "I9: the run finished with exit_code 5, but its steps say 4"),
         (altered("run.finished", None, status="succeeded"), "I9: the run finished with status 'succeeded'"),
         (

@@ -27,6 +27,13 @@ Jobs = Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Steps at 
 Sandbox = Annotated[
     Literal["auto", "bwrap", "none"] | None, typer.Option("--sandbox", help="How programs of a step are confined.")
 ]
+Speculate = Annotated[
+    int | None, typer.Option("--speculate", metavar="N", min=0, help="Gates begun before their turn (default: 0).")
+]
+Workspace = Annotated[
+    Literal["auto", "overlay", "checkout"] | None,
+    typer.Option("--workspace", help="How the files of a workspace are made."),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress on stderr.")]
 
 

@@ -123,8 +123,12 @@ KINDS: dict[str, Kind] = {
     "reports": Kind("local", _choice("local", "commit"), str, "where reports go after integration"),
     "keep": Kind(False, _flag, _truth, "leave workspaces of finished steps on disk"),
     "strict_parent": Kind(False, _flag, _truth, "a change in the user's checkout during a step fails the step"),
+    "speculate": Kind(0, _whole(0, 1024), _number, "parked steps whose gates may begin before their turn; 0 is none"),
     "state_home": Kind(None, _folder, str, "where workspaces live"),
     "env_pass": Kind((), _names, _commas, "environment variables that children see besides the fixed ones"),
+    "workspace.kind": Kind(
+        "auto", _choice("auto", "overlay", "checkout"), str, "how the files of a workspace are made"
+    ),
     "workspace.copy": Kind((), _inside, _commas, "untracked files that are copied into each workspace"),
     "workspace.link": Kind((), _inside, _commas, "untracked files that are linked into each workspace"),
     "backoff_base": Kind(limits.BACKOFF_BASE_MS, _milliseconds, str, "wait before the first retry; doubles after it"),

@@ -28,9 +28,11 @@ class Settings:
 
     jobs: int
     sandbox: Literal["auto", "bwrap", "none"]
+    workspace_kind: Literal["auto", "overlay", "checkout"]
     reports: Literal["local", "commit"]
     keep: bool
     strict_parent: bool
+    speculate: int
     state_home: Path
     env_pass: tuple[str, ...]
     workspace_copy: tuple[str, ...]
@@ -107,7 +109,7 @@ def _environment(environ: Mapping[str, str]) -> Iterator[tuple[str, Any, str]]:
 def _flags(flags: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
     for key, value in flags.items():
         if value is not None:
-            flag = "--" + key.replace("_", "-")
+            flag = "--" + key.removesuffix(".kind").replace("_", "-")
             try:
                 yield key, KINDS[key].check(value), f"flag {flag}"
             except ValueError as error:
@@ -164,7 +166,7 @@ def _instead(key: str) -> str:
         return 'an agent is [agents.<name>], in lower case, with command = ["program", "argument"]'
     import difflib  # noqa: PLC0415 - good settings do not pay for it
 
-    close = difflib.get_close_matches(key, KINDS, n=1)
+    close = [f"{key}.kind"] if f"{key}.kind" in KINDS else difflib.get_close_matches(key, KINDS, n=1)
     return f"did you mean {close[0]}?" if close else f"settings: {', '.join(KINDS)}, agents.<name>.command"
 
 

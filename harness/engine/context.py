@@ -13,6 +13,7 @@ from harness.engine.journal import Journal
 from harness.engine.offload import Offload
 from harness.engine.options import Options
 from harness.engine.parts import Parts
+from harness.engine.trial import Guess
 from harness.model import events as ev
 from harness.model.contract import Contract
 from harness.model.ids import CommitId, RefName, RunId, TaskId, work_branch
@@ -39,10 +40,14 @@ class Context:
     base_checks: dict[str, bool] = field(default_factory=dict)
     base_locks: defaultdict[TaskId, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
     tracked: frozenset[str] = frozenset()
+    guesses: dict[TaskId, Guess] = field(default_factory=dict)
     slots: asyncio.Semaphore = field(init=False)
+    gates: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
+        """No more gates run at once than agents do, whether it is their turn or not."""
         self.slots = asyncio.Semaphore(self.options.jobs)
+        self.gates = asyncio.Semaphore(self.options.jobs)
 
     @property
     def base(self) -> CommitId:

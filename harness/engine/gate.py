@@ -6,6 +6,7 @@ from harness.checks import judge
 from harness.engine import workspaces
 from harness.engine.context import Context
 from harness.engine.execute import StepExecute
+from harness.engine.trial import Trial
 from harness.model import events as ev
 from harness.model import limits
 from harness.model.changes import Workspace
@@ -28,13 +29,19 @@ async def setup(execute: StepExecute) -> Failure | None:
 
 
 async def checks(execute: StepExecute, tree: str, where: str) -> Failure | None:
-    """Runs the step's checks here and logs each; a check that may fail on the base does not block if it does."""
+    """Runs the step's checks here and judges them."""
+    results = await judge.run(execute.contract.checks, execute)
+    return await verdict(execute.ctx, execute.task, Trial(None, tuple(results)), tree, where)
+
+
+async def verdict(ctx: Context, task: TaskId, trial: Trial, tree: str, where: str) -> Failure | None:
+    """Logs what each check showed on `tree`; a check that may fail on the base does not block if it does."""
     failed: list[str] = []
     reason = Reason.CRITERION_FAILED
-    for result in await judge.run(execute.contract.checks, execute):
-        failed_on_base = None if result.ok else await _fails_on_base(execute, result.check)
-        execute.ctx.note(
-            execute.task,
+    for result in trial.results:
+        failed_on_base = None if result.ok else await _fails_on_base(ctx, task, result.check)
+        ctx.note(
+            task,
             ev.CheckFinished,
             command=result.check.command,
             where=where,
@@ -50,27 +57,40 @@ async def checks(execute: StepExecute, tree: str, where: str) -> Failure | None:
             failed.append(f"`{judge.shown(result.check.command)}` {result.cause}{also}")
             reason = reason if result.check.criterion else Reason.CHECK_FAILED
     if not failed:
-        return None
+        return trial.setup
     return Failure(reason, f"checks failed on the {where} tree: {'; '.join(failed)}")
 
 
-async def merged_tree(ctx: Context, task: TaskId, commit: CommitId, tree: str) -> Failure | None:
-    """The gate: the step's checks in a workspace that holds exactly the merged tree."""
-    contract = ctx.contract(task)
-    if not contract.checks or tree == ctx.step(task).tree:
+def wanted(ctx: Context, task: TaskId, tree: str) -> bool:
+    """Whether the merged tree has yet to be checked: not without checks, and not if they passed on this very tree."""
+    return bool(ctx.contract(task).checks) and tree != ctx.step(task).tree
+
+
+async def merged_tree(ctx: Context, task: TaskId, commit: CommitId, tree: str, ahead: Trial | None) -> Failure | None:
+    """The gate: the verdict on a trial of exactly the merged tree, made `ahead` of the step's turn or now."""
+    if not wanted(ctx, task, tree):
         return None
-    async with workspaces.temporary(ctx, task, commit, "gate") as workspace:
-        execute = _execute(ctx, task, workspace, "gate")
-        return await setup(execute) or await checks(execute, tree, "merged")
+    if ahead is None:
+        async with ctx.gates:
+            ahead = await trial(ctx, task, commit, "gate")
+    return await verdict(ctx, task, ahead, tree, "merged")
 
 
-async def _fails_on_base(execute: StepExecute, check: ContractCheck) -> bool:
-    ctx = execute.ctx
+async def trial(ctx: Context, task: TaskId, commit: CommitId, purpose: str) -> Trial:
+    """Setup and checks in a workspace that holds exactly this commit; what they showed is logged by the verdict."""
+    async with workspaces.temporary(ctx, task, commit, purpose) as workspace:
+        execute = _execute(ctx, task, workspace, purpose)
+        failure = await setup(execute)
+        results = [] if failure else await judge.run(execute.contract.checks, execute)
+        return Trial(failure, tuple(results))
+
+
+async def _fails_on_base(ctx: Context, task: TaskId, check: ContractCheck) -> bool:
     key = judge.shown(check.command)
-    async with ctx.base_locks[execute.task]:  # candidates of one step would share the workspace
+    async with ctx.base_locks[task]:  # candidates of one step would share the workspace
         if key not in ctx.base_checks:
-            async with workspaces.temporary(ctx, execute.task, ctx.base, "base") as workspace:
-                on_base = _execute(ctx, execute.task, workspace, "base")
+            async with workspaces.temporary(ctx, task, ctx.base, "base") as workspace:
+                on_base = _execute(ctx, task, workspace, "base")
                 if await setup(on_base) is not None:
                     return True
                 ctx.base_checks[key] = (await on_base(judge.argv(check.command), purpose="check")).ok

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.engine import combine, delegate, failpoints, gate, keep, race, reports, tripwire, workspaces
+from harness.engine import combine, delegate, failpoints, gate, keep, race, reports, speculate, tripwire, workspaces
 from harness.engine.context import Context
 from harness.model import events as ev
 from harness.model.changes import Snapshot
@@ -36,13 +36,15 @@ async def integrate(ctx: Context, task: TaskId, needs: tuple[int, ...]) -> None:
 
 
 async def _gate(ctx: Context, task: TaskId, merged: CommitId, tree: TreeId) -> Failure | None:
-    ctx.in_flight.add(task)
-    try:
-        failure = await gate.merged_tree(ctx, task, merged, tree)
-        if ctx.contract(task).checks:
-            await tripwire.look(ctx)
-    finally:
-        ctx.in_flight.discard(task)
+    async with speculate.beyond(ctx, task, merged):
+        ahead = await speculate.found(ctx, task, merged)
+        ctx.in_flight.add(task)
+        try:
+            failure = await gate.merged_tree(ctx, task, merged, tree, ahead)
+            if ctx.contract(task).checks:
+                await tripwire.look(ctx)
+        finally:
+            ctx.in_flight.discard(task)
     return tripwire.verdict(ctx, task) or failure
 
 
@@ -77,6 +79,7 @@ def note_merged(ctx: Context, task: TaskId, head: CommitId, merged: CommitId, tr
 
 async def refuse(ctx: Context, task: TaskId, failure: Failure) -> None:
     """The child's failure; its snapshot gets a keep ref first."""
+    await speculate.abandon(ctx, task)
     step = ctx.step(task)
     taken = Snapshot(
         CommitId(step.commit or ""),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from harness.engine import failpoints
 from harness.errors import OrchestrixError
-from harness.model.events import Envelope, Fact, StepFact
+from harness.model.events import Envelope, Fact, StepFact, SubagentFailed, SubagentWaitingForMerge
 from harness.model.ids import TaskId
 from harness.model.state import RunState, StepState
 from harness.ports import Lease, Store
@@ -25,6 +26,7 @@ class Journal:
         self.lease = lease
         self.state = state
         self.broken: OrchestrixError | None = None
+        self.settled = asyncio.Event()  # set whenever a step parks or fails; whoever waits for it clears it
 
     def remember(self, envelopes: Iterable[Envelope]) -> None:
         """Takes in what an earlier coordinator wrote, for the reports."""
@@ -47,6 +49,8 @@ class Journal:
         for fact in facts:
             if isinstance(fact, StepFact):
                 self._facts[fact.sub_agent_id].append(fact)
+            if isinstance(fact, SubagentWaitingForMerge | SubagentFailed):
+                self.settled.set()
             self._watch(fact, self.state)
         return self.state
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-from harness.engine import create, failpoints, record, recover
+from harness.engine import create, failpoints, record, recover, speculate
 from harness.engine.context import Context
 from harness.engine.coordinator import Coordinator
 from harness.engine.journal import Journal, Watch
@@ -66,7 +66,7 @@ async def _coordinate(ctx: Context, holder: dict[str, object]) -> RunState:
         journal.remember(ctx.parts.store.events(ctx.run_id))
     journal.append(ev.RunStarted(epoch=journal.lease.epoch, holder=dict(holder), resumed=resumed))
     try:
-        async with _heartbeat(ctx):
+        async with _heartbeat(ctx), speculate.none_left(ctx):
             await ctx.offload(ctx.parts.vcs.seal_parent, ctx.run_id)
             ctx.tracked = await ctx.offload(ctx.parts.vcs.tracked, ".orchestrix")
             await recover.recover(ctx)

@@ -14,9 +14,11 @@ class Options:
     jobs: int
     commit_time: int
     sandbox: str = "auto"
+    workspace: str = "auto"
     reports: str = "local"
     keep: bool = False
     strict_parent: bool = False
+    speculate: int = 0
     env_pass: tuple[str, ...] = ()
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()

@@ -37,20 +37,33 @@ def stands(path: Path) -> bool:
 
 @asynccontextmanager
 async def temporary(ctx: Context, task: TaskId, start: CommitId, purpose: str) -> AsyncIterator[Workspace]:
-    """A detached worktree for checks; nothing in it is work, so it goes away again."""
-    workspace = await _open(ctx, task, start, None, purpose)
+    """A detached worktree for checks; nothing in it is work, so it goes away again, also when its maker is stopped."""
+    name = _name(ctx, task, purpose)
     try:
-        yield workspace
+        yield await _open(ctx, task, start, None, purpose)
     finally:
-        await ctx.offload(ctx.parts.vcs.remove_workspace, ctx.run_id, workspace.name)
-    ctx.note(task, ev.WorkspaceRemoved, path=str(workspace.path))
+        await ctx.offload(ctx.parts.vcs.retire_workspace, ctx.run_id, name)
+        ctx.note(task, ev.WorkspaceRemoved, path=str(ctx.parts.vcs.workspace_path(ctx.run_id, name)))
+
+
+def _name(ctx: Context, task: TaskId, purpose: str) -> str:
+    return f"{task}-{purpose}-{ctx.journal.lease.epoch}"
 
 
 async def _open(ctx: Context, task: TaskId, start: CommitId, branch: RefName | None, purpose: str) -> Workspace:
     vcs = ctx.parts.vcs
-    name = f"{task}-{purpose}-{ctx.journal.lease.epoch}"
+    name = _name(ctx, task, purpose)
     path = vcs.workspace_path(ctx.run_id, name)
-    ctx.note(task, ev.WorkspacePreparing, path=str(path), start_point=start, purpose=purpose)
+    kind = vcs.workspace_kind
+    ctx.note(
+        task,
+        ev.WorkspacePreparing,
+        path=str(path),
+        start_point=start,
+        purpose=purpose,
+        workspace=kind.name,
+        why=kind.why,
+    )
     failpoints.hit("before:workspace")
     workspace = await ctx.offload(vcs.open_workspace, ctx.run_id, name, start, branch)
     failpoints.hit("between:workspace")
@@ -67,6 +80,6 @@ async def remove_all(ctx: Context, task: TaskId) -> list[ev.Fact]:
 async def remove(ctx: Context, task: TaskId, path: Path) -> ev.Fact:
     """Doing it again after a crash does no harm, so that the outcome may be logged with what comes next."""
     failpoints.hit("before:workspace_removal")
-    await ctx.offload(ctx.parts.vcs.remove_workspace, ctx.run_id, path.name)
+    await ctx.offload(ctx.parts.vcs.retire_workspace, ctx.run_id, path.name)
     failpoints.hit("after:workspace_removal")
     return ctx.fact(task, ev.WorkspaceRemoved, path=str(path))

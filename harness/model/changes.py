@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Literal
 
 from harness.model.ids import CommitId, RefName, TreeId
 
@@ -21,6 +22,14 @@ class Change:
 
     kind: Kind
     path: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceKind:
+    """`checkout` (every workspace has all files) or `overlay` (one shared checkout, changes apart), and why."""
+
+    name: Literal["overlay", "checkout"]
+    why: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,8 @@ STEP_MEMORY_BYTES = 0  # 0: no limit of our own
 EVENT_PATHS = 10_000
 ACCOUNT_CHARS = 64 * KIB
 OFFLOAD_THREADS = 16
+TEMPLATE_BYTES = 2_048 * MIB
+TEMPLATE_DELTA = 64  # paths; beyond that a shared checkout of its own is cheaper
 
 LEASE_TTL_MS = 15_000
 LEASE_HEARTBEAT_MS = 3_000

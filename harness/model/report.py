@@ -80,6 +80,7 @@ def _last(facts: Sequence[ev.StepFact], kind: type[Any]) -> Any:
 
 def _front(run_id: str, step: StepState, facts: Sequence[ev.StepFact]) -> dict[str, Any]:
     tried = _last(facts, ev.SubagentAttempt)
+    made = _last(facts, ev.WorkspacePreparing)
     return {
         "run": run_id,
         "step": step.step_idx,
@@ -98,6 +99,8 @@ def _front(run_id: str, step: StepState, facts: Sequence[ev.StepFact]) -> dict[s
         "attempts": step.attempts,
         "duration_ms": sum(fact.duration_ms for fact in facts if isinstance(fact, ev.AttemptFinished)),
         "sandbox": tried.sandbox if tried else None,
+        "workspace": made.workspace if made else None,
+        "workspace_why": made.why if made else None,
         "usage": dict(step.usage),
     }
 

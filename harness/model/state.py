@@ -296,8 +296,11 @@ def _closed(step: StepState, fact: ev.SubagentClosed, _ts: str) -> StepState:
 
 
 def _workspace(step: StepState, fact: ev.WorkspacePreparing, _ts: str) -> StepState:
-    """A parked step is under way again while its checks run on the merged tree: they, too, may kill a coordinator."""
-    gate = step.state is State.WAITING_FOR_MERGE
+    """A parked step is under way again while its checks run on the merged tree: they, too, may kill a coordinator.
+
+    Not so ahead of its turn: then a death may be any other step's doing, and the next coordinator waits for the turn.
+    """
+    gate = step.state is State.WAITING_FOR_MERGE and not fact.purpose.startswith(ev.AHEAD)
     others = (path for path in step.workspaces if path != fact.path)
     return replace(step, workspaces=(*others, fact.path), open_attempt=gate or step.open_attempt)
 

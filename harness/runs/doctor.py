@@ -36,6 +36,7 @@ def examine(start: Path) -> list[Finding]:
     checks: tuple[tuple[str, Callable[[Project], Iterator[Finding]]], ...] = (
         ("repository", _repository),
         ("sandbox", _sandbox),
+        ("workspace", _workspaces),
         ("log", _log),
         ("leftovers", _leftovers),
     )
@@ -64,6 +65,11 @@ def _sandbox(project: Project) -> Iterator[Finding]:
         "" if processes.protects_parent else "install bubblewrap to keep agents out of the parent repository",
         needed=False,
     )
+
+
+def _workspaces(project: Project) -> Iterator[Finding]:
+    kind = project.choose_workspaces()
+    yield Finding("workspace", True, f"{kind.name}: {kind.why}")
 
 
 def _log(project: Project) -> Iterator[Finding]:

@@ -29,24 +29,22 @@ def between(git: Git, old: str, new: str) -> list[Edit]:
     return found
 
 
-def tree(git: Git, start: str, edits: Iterable[Edit], scratch: Path) -> TreeId:
-    """The tree that these edits make of another one; git leaves out names that no checkout may hold."""
-    with tempfile.TemporaryDirectory(prefix="edits-", dir=scratch) as folder:
-        door = Git(git.git_dir, git.work_tree, Path(folder) / "index", git.objects, git.alternate)
-        door.run("read-tree", start)
-        door.run("update-index", "-z", "--index-info", stdin=b"".join(map(_line, edits)))
-        return TreeId(door.run("write-tree").out.decode().strip())
+def lay(git: Git, pristine: Path, start: str, edits: Iterable[Edit], wanted: TreeId) -> None:
+    """Makes the files of the git's work tree those of `wanted`; `pristine` is the index of what is there now.
 
-
-def lay(git: Git, pristine: Path, wanted: TreeId) -> None:
-    """Makes the files of the git's work tree those of a tree; `pristine` is the index of what is there now.
-
-    Git writes them, so that modes, links, line endings and encodings are what a checkout gives.
+    Git writes them, so that modes, links, line endings and encodings are what a checkout gives. Raises UsageError when
+    the edits do not lead from `start` to `wanted`; git leaves out names that no checkout may hold.
     """
     with tempfile.TemporaryDirectory(prefix="edits-", dir=pristine.parent.parent) as folder:
         index = Path(folder) / "index"
+        door = Git(git.git_dir, git.work_tree, index, git.objects, git.alternate)
+        door.run("read-tree", start)
+        door.run("update-index", "-z", "--index-info", stdin=b"".join(map(_line, edits)))
+        made = door.run("write-tree").out.decode().strip()
+        if made != wanted:
+            raise UsageError(f"its edits make tree {made[:12]}, not {wanted[:12]}")
         shutil.copy2(pristine, index)
-        Git(git.git_dir, git.work_tree, index, git.objects, git.alternate).run("read-tree", "--reset", "-u", wanted)
+        door.run("read-tree", "--reset", "-u", wanted)
 
 
 def _line(edit: Edit) -> bytes:

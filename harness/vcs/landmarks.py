@@ -1,4 +1,4 @@
-"""Where a tree holds attribute files and submodules, remembered for each subtree: consecutive trees share most."""
+"""Where a tree holds attribute files, ignore files and submodules, remembered for each subtree: consecutive trees share most."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ _REMEMBERED = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Paths relative to the tree: attribute files with their blobs, and submodules."""
+    """Paths relative to the tree: attribute files with their blobs, and submodules; whether anything is ignored."""
 
     attributes: tuple[tuple[bytes, str], ...] = ()
     gitlinks: tuple[bytes, ...] = ()
+    ignores: bool = False
 
 
 _NOTHING = Found()
@@ -41,13 +42,19 @@ class Landmarks:
     def _look(self, tree: str) -> Found:
         attributes: list[tuple[bytes, str]] = []
         gitlinks: list[bytes] = []
+        ignores = False
         for name, (mode, oid) in self._objects.entries(tree).items():
             if mode == FileMode.TREE:
                 below = self.of(oid)
                 attributes.extend((name + b"/" + path, blob) for path, blob in below.attributes)
                 gitlinks.extend(name + b"/" + path for path in below.gitlinks)
+                ignores = ignores or below.ignores
             elif mode == FileMode.COMMIT:
                 gitlinks.append(name)
             elif name == b".gitattributes" and mode in (FileMode.BLOB, FileMode.BLOB_EXECUTABLE):
                 attributes.append((name, oid))
-        return Found(tuple(attributes), tuple(gitlinks)) if attributes or gitlinks else _NOTHING
+            elif name == b".gitignore":
+                ignores = True
+        if not (attributes or gitlinks or ignores):
+            return _NOTHING
+        return Found(tuple(attributes), tuple(gitlinks), ignores)

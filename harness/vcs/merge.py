@@ -6,8 +6,11 @@ import os
 import tempfile
 from pathlib import Path
 
+import pygit2
+
 from harness.model.changes import Conflict, Merge
 from harness.model.ids import CommitId, TreeId
+from harness.vcs.disjoint import Disjoint
 from harness.vcs.git import text
 from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Objects
@@ -19,7 +22,14 @@ _DROPPED = ("Auto-merging",)
 
 
 def three_way(
-    objects: Objects, landmarks: Landmarks, private: PrivateDir, *, ours: CommitId, theirs: CommitId, base: CommitId
+    objects: Objects,
+    landmarks: Landmarks,
+    disjoint: Disjoint,
+    private: PrivateDir,
+    *,
+    ours: CommitId,
+    theirs: CommitId,
+    base: CommitId,
 ) -> Merge:
     """Merges two commits over exactly this base; raises GitFailed when git cannot answer.
 
@@ -31,6 +41,9 @@ def three_way(
         return Merge(trees[ours])
     if trees[ours] == trees[base]:
         return Merge(trees[theirs])
+    plain = None if _renormalizes(private) else disjoint.merged(trees[base], trees[ours], trees[theirs])
+    if plain is not None:
+        return Merge(plain)
     synthetic = Objects(private.own_objects)
     root = synthetic.commit(trees[base], (), "base", when=0, identity=_NOBODY)
     left, right = (
@@ -49,6 +62,11 @@ def three_way(
     if answer.code != _CONFLICTED:
         return Merge(TreeId(fields[0].decode()))
     return Merge(None, _conflicts(fields[1:]))
+
+
+def _renormalizes(private: PrivateDir) -> bool:
+    config = pygit2.Config(str(private.path / "config"))
+    return "merge.renormalize" in config and config.get_bool("merge.renormalize")
 
 
 def _conflicts(fields: list[bytes]) -> tuple[Conflict, ...]:

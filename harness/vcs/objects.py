@@ -83,9 +83,16 @@ class Objects:
     def blob(self, oid: str) -> bytes:
         return bytes(self._get(oid).data)
 
-    @translated("writing a file")
-    def write_blob(self, content: bytes) -> str:
+    @translated("writing a blob")
+    def new_blob(self, content: bytes) -> str:
         return str(self._repo.create_blob(content))
+
+    @translated("writing a tree")
+    def tree(self, entries: Entries) -> TreeId:
+        """A tree object of these entries; the bytes of their names stay what they are."""
+        ordered = sorted(entries.items(), key=lambda item: item[0] + (b"/" if item[1][0] == FileMode.TREE else b""))
+        raw = b"".join(b"%o %s\0%s" % (mode, name, bytes.fromhex(oid)) for name, (mode, oid) in ordered)
+        return TreeId(str(self._repo.write(pygit2.enums.ObjectType.TREE, raw)))
 
     @translated("reading a tree")
     def entries(self, tree: str) -> Entries:

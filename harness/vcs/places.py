@@ -48,6 +48,21 @@ class Place:
         return self.run_dir / "private" / self.name
 
     @property
+    def layers(self) -> Path:
+        """What an overlay workspace is made of besides the shared checkout."""
+        return self.run_dir / "layers" / self.name
+
+    @property
+    def upper(self) -> Path:
+        """Exactly what differs from the shared checkout."""
+        return self.layers / "upper"
+
+    @property
+    def work(self) -> Path:
+        """The kernel's own."""
+        return self.layers / "work"
+
+    @property
     def trash(self) -> Path:
         return self.run_dir / "trash" / self.name
 
@@ -89,6 +104,7 @@ def found(state_dir: Path, common_dir: Path) -> list[Place]:
     for run_dir in state_dir.iterdir() if state_dir.is_dir() else ():
         names.update((run_dir.name, tree.name) for tree in _listed(run_dir / "trees"))
         names.update((run_dir.name, kept.stem) for kept in _listed(run_dir / "kept"))
+        names.update((run_dir.name, layers.name) for layers in _listed(run_dir / "layers"))
     for admin in _listed(common_dir / "worktrees"):
         _, _, rest = admin.name.partition("orchestrix.")
         run, dot, name = rest.partition(".")
@@ -112,10 +128,17 @@ def _listed(directory: Path) -> list[Path]:
 @contextmanager
 def repository_lock(state_dir: Path) -> Iterator[None]:
     """One change of worktree bookkeeping at a time, across threads and processes; raises Busy after a minute."""
-    make_private(state_dir)
-    handle = os.open(state_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with exclusive(state_dir / "lock", _LOCK_PATIENCE_S):
+        yield
+
+
+@contextmanager
+def exclusive(file: Path, patience_s: float) -> Iterator[None]:
+    """Holds a lock file, across threads and processes; raises Busy when somebody else keeps it that long."""
+    make_private(file.parent)
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        deadline = time.monotonic() + _LOCK_PATIENCE_S
+        deadline = time.monotonic() + patience_s
         while True:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -123,7 +146,7 @@ def repository_lock(state_dir: Path) -> Iterator[None]:
             except BlockingIOError:
                 if time.monotonic() > deadline:
                     raise Busy(
-                        f"{state_dir / 'lock'} has been held for a minute", hint="end the process that holds it"
+                        f"{file} has been held for {patience_s:g} seconds", hint="end the process that holds it"
                     ) from None
                 time.sleep(_LOCK_PAUSE_S)
         yield

@@ -15,16 +15,20 @@ from harness.vcs.repo import Layout
 INCLUDE_FILE = ".worktreeinclude"
 
 
-def fill(layout: Layout, private: PrivateDir, tree: Path, copy: Sequence[str], link: Sequence[str]) -> None:
+def fill(layout: Layout, private: PrivateDir, tree: Path, copy: Sequence[str], link: Sequence[str]) -> bool:
     """Copies and links from the user's checkout; never out of either tree, never over a file that is there.
+
+    Returns whether anything was brought.
 
     `copy` holds patterns in gitignore syntax that match untracked or ignored files; `link` holds plain paths.
     Raises ConfigInvalid for a link that leaves the checkout.
     """
-    for path in _matching(private.over_checkout(layout), layout.root, copy):
+    found = _matching(private, layout, copy)
+    for path in found:
         _copy(layout.root, tree, path)
     for name in link:
         _link(layout.root, tree, _inside(name))
+    return bool(found or link)
 
 
 def untracked(git: Git, tree: Path) -> dict[str, str]:
@@ -46,13 +50,15 @@ def _signature(path: Path) -> str:
     return f"{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}:{found.st_mode}"
 
 
-def _matching(git: Git, root: Path, copy: Sequence[str]) -> list[str]:
+def _matching(private: PrivateDir, layout: Layout, copy: Sequence[str]) -> list[str]:
     sources = [f"--exclude={pattern}" for pattern in copy]
-    if (root / INCLUDE_FILE).is_file():
-        sources.append(f"--exclude-from={root / INCLUDE_FILE}")
+    include = layout.root / INCLUDE_FILE
+    if include.is_file():
+        sources.append(f"--exclude-from={include}")
     if not sources:
         return []
-    listed = git.run("ls-files", "--others", "--ignored", "-z", *sources).items()
+    door = private.over_checkout(layout)
+    listed = door.run("ls-files", "--others", "--ignored", "-z", *sources).items()
     return [os.fsdecode(path) for path in listed if not path.endswith(b"/")]
 
 

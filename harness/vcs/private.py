@@ -16,6 +16,8 @@ from harness.vcs.git import Git
 from harness.vcs.places import make_private
 from harness.vcs.repo import Layout
 
+_RULES = ("info/attributes", "info/exclude", "user-attributes", "user-excludes")
+
 
 @dataclass(frozen=True, slots=True)
 class PrivateDir:
@@ -28,6 +30,20 @@ class PrivateDir:
     def own_objects(self) -> Path:
         """For objects that need not outlive one call."""
         return self.path / "objects"
+
+    @property
+    def settings(self) -> str:
+        """Names what decides how files are written and ignored here: the same settings give the same text."""
+        digest = hashlib.sha256()
+        for name in ("config", *_RULES):
+            content = _read(self.path / name)
+            digest.update(content.replace(os.fsencode(self.path), b"") + b"\0")
+        return digest.hexdigest()[:16]
+
+    def has_rules(self, *names: str) -> bool:
+        """Whether one of these files of the user says anything at all."""
+        lines = [line.strip() for name in names for line in _read(self.path / name).splitlines()]
+        return any(line and not line.startswith(b"#") for line in lines)
 
     def git(self, work_tree: Path, index: Path | None = None) -> Git:
         return Git(self.path, work_tree, index, objects=self.shared_objects, alternate=self.own_objects)

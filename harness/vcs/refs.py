@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from typing import Any
 
 import pygit2
@@ -32,6 +34,8 @@ class Refs:
                 f"the repository at {layout.root} cannot be opened: {error}",
                 hint="it may use an extension such as reftable or belong to another user",
             ) from error
+        self._repo.set_ident("Orchestrix", "orchestrix@localhost")
+        self._common_dir = layout.common_dir
         self._git = Git(layout.common_dir)
         self._checkout = Git(layout.git_dir, layout.root)
 
@@ -67,11 +71,13 @@ class Refs:
 
     def move(self, ref: RefName, new: CommitId, old: CommitId | None) -> None:
         """Compare-and-swap; `old` None means that the ref must not exist; raises RefMoved."""
-        self._update(ref, old, "--no-deref", "--", ref, new, old or _ABSENT)
+        if not self._moved_in_process(ref, new, old):
+            self._update(ref, old, "--no-deref", "--", ref, new, old or _ABSENT)
 
     def delete(self, ref: RefName, old: CommitId) -> None:
         """Deletes the ref if it still is at `old`; raises RefMoved."""
-        self._update(ref, old, "--no-deref", "-d", "--", ref, old)
+        if not self._deleted_in_process(ref, old):
+            self._update(ref, old, "--no-deref", "-d", "--", ref, old)
 
     def resolve(self, revision: str) -> CommitId:
         """The commit that a revision names; raises UsageError, or EnvironmentProblem when there is no commit at all."""
@@ -85,6 +91,40 @@ class Refs:
         raise UsageError(
             f"{revision!r:.120} names no commit", hint="give a branch, tag or commit id; see `git log --oneline`"
         )
+
+    def _moved_in_process(self, ref: RefName, new: CommitId, old: CommitId | None) -> bool:
+        """Libgit2 locks and compares as git does, without a process; what it will not do, git does or explains."""
+        try:
+            if old is None:
+                self._repo.references.create(ref, new)
+            else:
+                found: Any = self._repo.references.get(ref)
+                if not _is_at(found, old):
+                    return False
+                found.set_target(new)
+        except (pygit2.GitError, ValueError, OSError):
+            return False
+        self._make_last(ref)
+        return True
+
+    def _deleted_in_process(self, ref: RefName, old: CommitId) -> bool:
+        try:
+            found: Any = self._repo.references.get(ref)
+            if not _is_at(found, old):
+                return False
+            found.delete()
+        except (pygit2.GitError, ValueError, OSError):
+            return False
+        return True
+
+    def _make_last(self, ref: RefName) -> None:
+        """On the disk before anybody relies on it, as git's own default has it."""
+        with suppress(FileNotFoundError):  # somebody packed it meanwhile
+            handle = os.open(self._common_dir / ref, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
 
     def _commit_of(self, oid: str) -> CommitId | None:
         try:
@@ -140,3 +180,7 @@ class Refs:
     def _blocking(self, ref: RefName) -> str | None:
         """The ref whose name is a directory of this one's, or the other way round."""
         return next((name for name in self.all() if ref.startswith(f"{name}/") or name.startswith(f"{ref}/")), None)
+
+
+def _is_at(found: Any, commit: CommitId) -> bool:
+    return found is not None and found.type == ReferenceType.DIRECT and str(found.target) == commit

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Self
 
-from harness.errors import NotFound, UsageError
-from harness.model.changes import Change, Edit, Merge, ParentDrift, Snapshot, Workspace
+from harness.errors import EnvironmentProblem, NotFound, UsageError
+from harness.model.changes import Change, Edit, Merge, ParentDrift, Snapshot, Workspace, WorkspaceKind
 from harness.model.ids import CommitId, RefName, RunId, TreeId, record_ref
 from harness.ports import AgentRights
 from harness.vcs import (
@@ -18,8 +19,11 @@ from harness.vcs import (
     agent_git,
     edits,
     effective,
+    kinds,
     land,
+    layered,
     merge,
+    overlay,
     places,
     prepare,
     private,
@@ -30,6 +34,8 @@ from harness.vcs import (
     snapshot,
 )
 from harness.vcs import workspace as worktrees
+from harness.vcs.background import Background
+from harness.vcs.disjoint import Disjoint
 from harness.vcs.effective import Effective
 from harness.vcs.git import Git
 from harness.vcs.landmarks import Landmarks
@@ -37,11 +43,15 @@ from harness.vcs.objects import Objects
 from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
 from harness.vcs.refs import Refs
+from harness.vcs.snapshot import Taken
 from harness.vcs.tamper import Tripwire
+from harness.vcs.templates import Templates
 
 
 class Repository:
     """Implements `harness.ports.Vcs` with git worktrees, private git dirs and compare-and-swap."""
+
+    workspace_kind: WorkspaceKind = kinds.CHECKOUT
 
     def __init__(self, root: Path, state_home: Path) -> None:
         self.layout = repo.discover(root)
@@ -49,8 +59,11 @@ class Repository:
         self._refs = Refs(self.layout)
         self._objects = Objects(self.layout.objects)
         self._landmarks = Landmarks(self._objects)
+        self._disjoint = Disjoint(self._objects)
+        self._templates = Templates(self.state_dir / "_templates", self._objects, self._landmarks)
         self._tripwires: dict[RunId, Tripwire] = {}
         self._private: dict[RunId | None, PrivateDir] = {}
+        self._background = Background()
         self._run: RunId | None = None
         self._lock = threading.RLock()
 
@@ -130,7 +143,7 @@ class Repository:
     def merge(self, ours: CommitId, theirs: CommitId, base: CommitId) -> Merge:
         """The three-way merge that `git merge` would make with this base, attributes included; touches no checkout."""
         own = self._private_of(self._run)
-        return merge.three_way(self._objects, self._landmarks, own, ours=ours, theirs=theirs, base=base)
+        return merge.three_way(self._objects, self._landmarks, self._disjoint, own, ours=ours, theirs=theirs, base=base)
 
     def with_file(self, tree: TreeId, path: str, content: bytes) -> TreeId:
         """The tree with one regular file added or replaced."""
@@ -148,13 +161,33 @@ class Repository:
     def open_workspace(self, run: RunId, name: str, start: CommitId, branch: RefName | None) -> Workspace:
         """A new worktree at `start`, on `branch` (created, or moved here) or detached; left-overs are removed first."""
         place = self._place(run, name)
+        if os.path.lexists(place.tree) or os.path.lexists(place.admin):
+            self._background.settle()
         worktrees.remove(place)
         if branch is not None:
             with self._lock:
                 old = self._refs.read(branch)
                 if old != start:
                     self.move_ref(branch, start, old)
-        return worktrees.create(place, self._private_of(run), start, branch)
+        own, tree = self._private_of(run), self.tree_of(start)
+        if self.workspace_kind.name == "checkout":
+            fill = partial(worktrees.check_out, private=own, tree=tree)
+            return worktrees.create(place, worktrees.Card(start, branch), fill)
+        template = self._templates.nearest(own, tree)
+        layers = partial(layered.fill, private=own, template=template, tree=tree)
+        return worktrees.create(place, worktrees.Card(start, branch, template=template.tree), layers)
+
+    def choose_workspaces(self, mode: kinds.Mode, against: str = "") -> WorkspaceKind:
+        """How workspaces are made from now on; `against` says why an overlay would not be right here.
+
+        Called by the thread that starts the others, because an overlay is mounted for it and its descendants alone.
+        Raises EnvironmentProblem when overlays were asked for and do not work.
+        """
+        self.workspace_kind = kinds.choose(mode, self.state_dir, against)
+        if self.workspace_kind.name == "checkout" and any(self.state_dir.glob("*/layers/*")):
+            # What an earlier coordinator left is mounted again, for the threads to come as well.
+            overlay.why_not(self.state_dir)
+        return self.workspace_kind
 
     def prepare(self, run: RunId, name: str, copy: Sequence[str], link: Sequence[str]) -> None:
         """Brings `.worktreeinclude`, copy patterns and links from the user's checkout into a fresh workspace."""
@@ -162,9 +195,9 @@ class Repository:
         card = worktrees.read_card(place)
         if card is None:
             raise NotFound(f"run {run} has no workspace {name}", hint="open it first")
-        prepare.fill(self.layout, own, place.tree, copy, link)
-        left = prepare.untracked(own.git(place.tree, place.index), place.tree)
-        worktrees.write_card(place, worktrees.Card(card.start, card.branch, left))
+        if prepare.fill(self.layout, own, place.tree, copy, link):
+            left = prepare.untracked(own.git(place.tree, place.index), place.tree)
+            worktrees.write_card(place, dataclasses.replace(card, prepared=left))
 
     def agent_rights(self, workspace: Workspace) -> AgentRights:
         """What git must be able to write when the agent commits inside a sandbox."""
@@ -172,7 +205,12 @@ class Repository:
 
     def find_workspace(self, run: RunId, name: str) -> Workspace | None:
         """A workspace that an earlier coordinator made, if it is whole."""
-        return worktrees.find(self._place(run, name))
+        place = self._place(run, name)
+        found = worktrees.find(place)
+        card = worktrees.read_card(place) if found else None
+        if card is not None and card.template is not None and not overlay.is_mounted(place):
+            overlay.mount(place, self._templates.having(self._private_of(run), card.template).files)
+        return found
 
     def workspace_path(self, run: RunId, name: str) -> Path:
         """Where `open_workspace` will make it."""
@@ -181,15 +219,8 @@ class Repository:
     def snapshot(self, workspace: Workspace, message: str, when: int) -> Snapshot:
         """The files as they are, as a commit on the workspace's start point."""
         run = RunId(workspace.path.parent.parent.name)
-        card = worktrees.read_card(self._place(run, workspace.name))
         start_tree = self.tree_of(workspace.start)
-        gitlinks = [os.fsdecode(path) for path in self._landmarks.of(start_tree).gitlinks]
-        taken = snapshot.take(
-            self._private_of(run).git(workspace.path),
-            workspace.private_index,
-            gitlinks,
-            prepare.untouched(workspace.path, card.prepared) if card else (),
-        )
+        taken = self._take(self._place(run, workspace.name), workspace, start_tree)
         made = self.commit(taken.tree, (workspace.start,), message, when)
         kept, told = self._agent_commits(run, workspace)
         return Snapshot(
@@ -211,14 +242,10 @@ class Repository:
         if self.tree_of(workspace.start) != start:
             raise UsageError(f"it began with tree {start[:12]}, this step begins with another one")
         own = self._private_of(RunId(workspace.path.parent.parent.name))
-        git = own.git(workspace.path)
         for edit in made:
-            if edit.blob and self._objects.write_blob(content(edit.blob)) != edit.blob:
+            if edit.blob and self._objects.new_blob(content(edit.blob)) != edit.blob:
                 raise UsageError(f"what it holds as blob {edit.blob[:12]} is something else")
-        whole = edits.tree(git, start, made, own.path)
-        if whole != wanted:
-            raise UsageError(f"its edits make tree {whole[:12]}, not {wanted[:12]}")
-        edits.lay(git, workspace.private_index, wanted)
+        edits.lay(own.git(workspace.path), workspace.private_index, start, made, wanted)
         left = self.snapshot(workspace, "Replayed", 0).tree
         if left != wanted:
             differing = ", ".join(change.path for change in self._objects.changes(wanted, left)[:10])
@@ -237,10 +264,18 @@ class Repository:
 
     def remove_workspace(self, run: RunId, name: str) -> None:
         """Removes worktree and bookkeeping of this name, also half-made ones; never follows a link out of it."""
+        self._background.settle()
         worktrees.remove(self._place(run, name))
+
+    def retire_workspace(self, run: RunId, name: str) -> None:
+        """It is no workspace any more when this returns; its files go in the background, at the latest with the run's."""
+        place = self._place(run, name)
+        place.card.unlink(missing_ok=True)
+        self._background.do(worktrees.retire, place)
 
     def workspaces(self) -> list[tuple[RunId, str, Path]]:
         """Every workspace on disk that belongs to this repository, also those of crashed runs."""
+        self._background.settle()
         return [(place.run, place.name, place.tree) for place in places.found(self.state_dir, self.common_dir)]
 
     def forget_run(self, run: RunId) -> None:
@@ -253,6 +288,7 @@ class Repository:
             self._tripwires.pop(run, None)
             self._run = None if self._run == run else self._run
         removal.discard(self.state_dir / run, self.state_dir / "_trash")
+        self._templates.evict()
 
     # The parent
 
@@ -293,6 +329,20 @@ class Repository:
     def read_record(self, run: RunId) -> dict[str, bytes]:
         """The files of a record; raises NotFound."""
         return record.read(self._objects, self._refs, run)
+
+    def _take(self, place: Place, workspace: Workspace, start: TreeId) -> Taken:
+        """From the upper directory where there is one and that is exact; else by git over the whole workspace."""
+        own, card = self._private_of(place.run), worktrees.read_card(place)
+        left_out = prepare.untouched(workspace.path, card.prepared) if card else ()
+        if card is not None and card.template is not None:
+            quick = layered.Layered(self._objects, self._landmarks)
+            tree = quick.tree(place, own, card.template, start, left_out)
+            if tree is not None:
+                return Taken(tree)
+            if not overlay.is_mounted(place):
+                raise EnvironmentProblem(f"workspace {place.name} is not mounted", hint="resume the run")
+        gitlinks = [os.fsdecode(path) for path in self._landmarks.of(start).gitlinks]
+        return snapshot.take(own.git(workspace.path), workspace.private_index, gitlinks, left_out)
 
     def _agent_commits(self, run: RunId, workspace: Workspace) -> tuple[tuple[CommitId, ...], list[str]]:
         """Tips of the agent that are in the object store, and what people should know; refs to nothing are undone."""

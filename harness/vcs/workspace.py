@@ -1,6 +1,6 @@
 """Workspaces: a git worktree for each sub-agent, made so that any interrupted prefix of the work can be undone.
 
-Order: branch, tree with its `.git` file, files and pristine index, admin directory (renamed into place), card.
+Order: branch, files and pristine index, `.git` file, admin directory (renamed into place), card.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import EnvironmentProblem
 from harness.model.changes import Workspace
-from harness.model.ids import CommitId, RefName
-from harness.vcs import places, removal
+from harness.model.ids import CommitId, RefName, TreeId
+from harness.vcs import overlay, places, removal
 from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
 
@@ -28,20 +28,30 @@ class Card:
     start: CommitId
     branch: RefName | None
     prepared: Mapping[str, str] = field(default_factory=dict)
+    template: TreeId | None = None
+    """The tree of the shared checkout below an overlay; None: the workspace is a checkout of its own."""
 
 
-def create(place: Place, private: PrivateDir, start: CommitId, branch: RefName | None) -> Workspace:
-    """Makes the worktree; nothing of the name may be left (see `remove`), and the branch is at `start` already."""
+def create(place: Place, card: Card, fill: Callable[[Place], None]) -> Workspace:
+    """Makes the worktree; nothing of the name may be left (see `remove`), and the branch is at its start already.
+
+    `fill` brings the files of the start point into the tree and writes the pristine index.
+    """
     for directory in (place.tree.parent, place.index.parent, place.private.parent):
         places.make_private(directory)
     for directory in (place.tree, place.private):
         directory.mkdir(mode=0o700)
+    fill(place)
     (place.tree / ".git").write_bytes(b"gitdir: " + os.fsencode(place.admin) + b"\n")
-    private.git(place.tree, place.index).run("read-tree", "--reset", "-u", f"{start}^{{tree}}")
     with places.repository_lock(place.run_dir.parent):
-        _register(place, start, branch)
-    write_card(place, Card(start, branch))
-    return _workspace(place, Card(start, branch))
+        _register(place, card.start, card.branch)
+    write_card(place, card)
+    return _workspace(place, card)
+
+
+def check_out(place: Place, private: PrivateDir, tree: TreeId) -> None:
+    """Fills a workspace with a checkout of its own."""
+    private.git(place.tree, place.index).run("read-tree", "--reset", "-u", tree)
 
 
 def find(place: Place) -> Workspace | None:
@@ -53,22 +63,42 @@ def find(place: Place) -> Workspace | None:
 
 def remove(place: Place) -> None:
     """Removes worktree and bookkeeping, also half-made ones; raises EnvironmentProblem when something resists."""
+    retire(place)
+    _discard(place, place.tree)
+
+
+def retire(place: Place) -> None:
+    """Removes everything but the empty directory that an overlay was mounted on.
+
+    A sandbox that is just being set up has a copy of that mount, and stumbles when the directory below it goes.
+    """
     if not os.path.lexists(place.run_dir) and not os.path.lexists(place.admin):
         return
     place.card.unlink(missing_ok=True)
     with places.repository_lock(place.run_dir.parent):
         _unregister(place)
-    for path in (place.tree, place.private):
-        if os.path.lexists(path):
-            removal.discard(path, place.trash)
+    overlaid = overlay.unmount(place)
+    for path in (place.layers, place.private, *(() if overlaid else (place.tree,))):
+        _discard(place, path)
     place.index.unlink(missing_ok=True)
     removal.sweep(place.trash)
     removal.remove_if_empty(place.trash)
 
 
+def _discard(place: Place, path: Path) -> None:
+    if os.path.lexists(path):
+        removal.discard(path, place.trash)
+        removal.remove_if_empty(place.trash)
+
+
 def write_card(place: Place, card: Card) -> None:
     """Atomically, so that a card is either absent or true."""
-    content = {"start": card.start, "branch": card.branch, "prepared": dict(card.prepared)}
+    content = {
+        "start": card.start,
+        "branch": card.branch,
+        "prepared": dict(card.prepared),
+        "template": card.template,
+    }
     handle, aside = tempfile.mkstemp(dir=place.run_dir)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         json.dump(content, file)
@@ -78,8 +108,13 @@ def write_card(place: Place, card: Card) -> None:
 def read_card(place: Place) -> Card | None:
     try:
         content = json.loads(place.card.read_text(encoding="utf-8"))
-        branch = content["branch"]
-        return Card(CommitId(content["start"]), RefName(branch) if branch else None, dict(content["prepared"]))
+        branch, template = content["branch"], content.get("template")
+        return Card(
+            CommitId(content["start"]),
+            RefName(branch) if branch else None,
+            dict(content["prepared"]),
+            TreeId(template) if template else None,
+        )
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:

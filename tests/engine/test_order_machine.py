@@ -57,7 +57,7 @@ class Draft:
 
 @st.composite
 def drafts(draw: st.DrawFn) -> tuple[Draft, ...]:
-    outcomes = st.sampled_from(["ok", "ok", "ok", "agent_failed", "check_failed"])
+    outcomes = st.sampled_from(["ok", "ok", "ok", "agent_failed", "check_failed", "gate_failed"])
     size = draw(st.integers(2, 5))
     return tuple(
         Draft(
@@ -93,10 +93,12 @@ def predicted(steps: tuple[Draft, ...], *, stop: bool, serialize: bool) -> Predi
         failed = [one for one in range(idx) if reasons[one] != "merged"]
         if closures[idx] & set(failed) or (stop and failed):
             reasons.append(None)
-        elif step.outcome != "ok":
+        elif step.outcome in ("agent_failed", "check_failed"):
             reasons.append(step.outcome)
         elif step.shared and writer is not None and writer not in closures[idx]:
             reasons.append("merge_conflict")
+        elif step.outcome == "gate_failed" and {one for one in range(idx) if reasons[one] == "merged"} - closures[idx]:
+            reasons.append("check_failed")  # the merged tree is not the step's own, so its checks run there
         else:
             reasons.append("merged")
             files[f"own{idx}.txt"] = f"{idx}"
@@ -135,7 +137,10 @@ class TableOfPrograms:
         raise AssertionError(f"nobody was started, but {who} should be ended")
 
     async def run(self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None]) -> ProcessResult:
-        code = 1 if spec.argv == ("check", "check_failed") else 0
+        await asyncio.sleep(0)
+        merged = "-gate-" in spec.cwd.name or "-ahead-" in spec.cwd.name
+        failing = [("check", "check_failed"), *([("check", "gate_failed")] if merged else [])]
+        code = 1 if spec.argv in failing else 0
         return ProcessResult(Ending.EXITED, code, 0, "", 0, truncated=False, sandbox=self.name)
 
 
@@ -173,15 +178,14 @@ class OrderMachine(RuleBasedStateMachine):
         self.task: asyncio.Task[RunState] | None = None
         self.interruptions = 0
 
-    @initialize(steps=drafts(), stop=st.booleans(), serialize=st.booleans())
-    def begin(self, steps: tuple[Draft, ...], *, stop: bool, serialize: bool) -> None:
+    @initialize(steps=drafts(), stop=st.booleans(), serialize=st.booleans(), ahead=st.integers(0, 3))
+    def begin(self, steps: tuple[Draft, ...], *, stop: bool, serialize: bool, ahead: int) -> None:
         plan = plan_of(steps, stop=stop, serialize=serialize)
         self.agent = PatientAgent(steps)
         self.expected = predicted(steps, stop=stop, serialize=serialize)
         self.order = schedule(plan)
-        request = create.Request(
-            plan, self.order, "plan", "0" * 64, self.vcs.resolve("HEAD"), None, Options(jobs=len(steps), commit_time=1)
-        )
+        options = Options(jobs=len(steps), commit_time=1, speculate=ahead)
+        request = create.Request(plan, self.order, "plan", "0" * 64, self.vcs.resolve("HEAD"), None, options)
         self.parts = Parts(
             store=self.store,
             vcs=self.vcs,

@@ -53,14 +53,18 @@ class Coordinator:
         return self.process.pid
 
     def until_written(self, name: str) -> Path:
-        """Waits until a step has written this file in its workspace; returns where."""
-        places = f"{os.environ['XDG_STATE_HOME']}/orchestrix/*/*/trees/*/{name}"
+        """Waits until a step has written this file in its workspace; returns where.
 
-        def written() -> bool:
-            return self._alive() and bool(glob.glob(places))  # noqa: PTH207 - pathlib's stumbles over what disappears
+        An overlay is mounted for its coordinator alone; everybody sees the layer that takes the changes.
+        """
+        runs = f"{os.environ['XDG_STATE_HOME']}/orchestrix/*/*"
 
-        wait_until(written, f"{name} in a workspace")
-        return Path(glob.glob(places)[0])  # noqa: PTH207 - as above
+        def written() -> list[str]:
+            patterns = (f"{runs}/trees/*/{name}", f"{runs}/layers/*/upper/{name}")
+            return [path for pattern in patterns for path in glob.glob(pattern)]  # noqa: PTH207 - pathlib's stumbles over what disappears
+
+        wait_until(lambda: self._alive() and bool(written()), f"{name} in a workspace")
+        return Path(written()[0])
 
     def until_logged(self, kind: str, count: int = 1, **fields: Any) -> None:
         """Waits until so many events of a type with these payload fields are in the log."""

@@ -257,6 +257,29 @@ def gate(log: Log) -> Iterator[str]:
                     yield f"I6: {name} was merged, but `{check['command']}` never passed on tree {payload['tree'][:12]}"
 
 
+def speculation(log: Log) -> Iterator[str]:
+    """What was gated ahead counts on its own commit and on the head that it assumed; until then no check of it is logged."""
+    guesses: dict[str, Row] = {}
+    head = log.created.get("base")
+    for event in log.events:
+        kind, payload = event["type"], event["payload"]
+        name = payload.get("sub_agent_id", "")
+        if kind == "run.started":
+            guesses.clear()
+        elif kind == "gate.speculated":
+            guesses[name] = payload
+        elif kind in ("gate.speculation_held", "gate.speculation_discarded"):
+            guess = guesses.pop(name, {})
+            if guess.get("commit") != payload["commit"]:
+                yield f"I6: seq {event['seq']} ends a gate ahead of {name} that was never begun"
+            elif kind == "gate.speculation_held" and guess["head"] != head:
+                yield f"I6: {name} was gated ahead on {guess['head'][:12]}, but the head is {head}"
+        elif kind == "check.finished" and payload["where"] == "merged" and name in guesses:
+            yield f"I6: seq {event['seq']} is a check of {name} on a tree that is only assumed"
+        elif kind == "agent.worktree_merged":
+            head = payload["merge_commit"]
+
+
 def _may_fail(contract: Row, command: Any) -> bool:
     return any(check["may_fail_on_base"] for check in contract["checks"] if check["command"] == command)
 
@@ -289,4 +312,4 @@ def outcome(log: Log) -> Iterator[str]:
             )
 
 
-CLAIMS = (chain, sequence, rows, contracts, intents, merge_order, gate, outcome)
+CLAIMS = (chain, sequence, rows, contracts, intents, merge_order, gate, speculation, outcome)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import subprocess
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.model.ids import RunId
+from harness.vcs import overlay
+from harness.vcs.kinds import Mode
 from harness.vcs.repository import Repository
 
 RUN = RunId("r1")
+NOBODY = 65534
 
 
 class Checkout:
@@ -57,6 +62,32 @@ class Checkout:
         return done.stdout
 
 
+def as_a_mere_user(scratch: Path, act: Callable[[], str]) -> str:
+    """Root passes every closed door: only another user meets them."""
+    if os.geteuid() != 0:
+        return act()
+    for top, directories, files in os.walk(scratch):
+        for path in (top, *(f"{top}/{name}" for name in (*directories, *files))):
+            os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        try:
+            os.write(writer, act().encode())
+        except Exception:  # noqa: BLE001 - told to the parent, which fails with it
+            os.write(writer, traceback.format_exc().encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as answer:
+        said = answer.read()
+    os.waitpid(child, 0)
+    return said
+
+
 @pytest.fixture(autouse=True)
 def isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees the user's configuration, and none leaves anything in their home."""
@@ -85,5 +116,25 @@ def checkout(tmp_path: Path) -> Checkout:
 
 
 @pytest.fixture
-def vcs(checkout: Checkout, tmp_path: Path) -> Repository:
-    return Repository.discover(checkout.root, tmp_path / "state")
+def workspaces() -> Mode:
+    """How workspaces are made; a module whose claims hold for every kind parametrises this."""
+    return "checkout"
+
+
+@pytest.fixture
+def open_vcs(workspaces: Mode, tmp_path: Path) -> Callable[[Path], Repository]:
+    """Opens the repository of a checkout."""
+
+    def opened(root: Path) -> Repository:
+        made = Repository.discover(root, tmp_path / "state")
+        if workspaces == "overlay" and overlay.why_not(made.state_dir):
+            pytest.skip(overlay.why_not(made.state_dir))
+        made.choose_workspaces(workspaces)
+        return made
+
+    return opened
+
+
+@pytest.fixture
+def vcs(checkout: Checkout, open_vcs: Callable[[Path], Repository]) -> Repository:
+    return open_vcs(checkout.root)

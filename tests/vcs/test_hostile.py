@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,12 @@ from harness.vcs.repository import Repository
 from tests.vcs.conftest import RUN, Checkout
 
 BRANCH = work_branch(RUN, TaskId("0"))
+
+
+@pytest.fixture(params=["checkout", "overlay"])
+def workspaces(request: pytest.FixtureRequest) -> str:
+    """Every claim here holds for both kinds of workspace."""
+    return request.param
 
 
 @pytest.fixture
@@ -105,7 +112,7 @@ def test_a_replaced_git_file_leads_nowhere(
     if kind == "file":
         (workspace.path / ".git").write_text(f"gitdir: {trap}/.git\n")
     elif kind == "directory":
-        (trap / ".git").rename(workspace.path / ".git")
+        shutil.move(trap / ".git", workspace.path / ".git")
     elif kind == "link":
         (workspace.path / ".git").symlink_to(trap / ".git")
     (workspace.path / "f").write_text("f")

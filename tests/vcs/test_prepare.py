@@ -15,6 +15,12 @@ from tests.vcs.conftest import RUN, Checkout
 BRANCH = work_branch(RUN, TaskId("0"))
 
 
+@pytest.fixture(params=["checkout", "overlay"])
+def workspaces(request: pytest.FixtureRequest) -> str:
+    """Every claim here holds for both kinds of workspace."""
+    return request.param
+
+
 def test_untracked_files_that_match_are_copied(checkout: Checkout, vcs: Repository) -> None:
     """By .worktreeinclude and by pattern; tracked files, other files and what `!` excepts stay out."""
     checkout.commit("rules", **{".gitignore": ".env*\ncache/\n", ".worktreeinclude": ".env*\n!.env.prod\n*.md\n"})

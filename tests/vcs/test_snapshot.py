@@ -7,7 +7,6 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,10 +15,15 @@ import pytest
 from harness.model.changes import Change, Kind, Workspace
 from harness.model.ids import CommitId, TaskId, work_branch
 from harness.vcs.repository import Repository
-from tests.vcs.conftest import RUN, Checkout
+from tests.vcs.conftest import RUN, Checkout, as_a_mere_user
 
-NOBODY = 65534
 BRANCH = work_branch(RUN, TaskId("0"))
+
+
+@pytest.fixture(params=["checkout", "overlay"])
+def workspaces(request: pytest.FixtureRequest) -> str:
+    """Every claim here holds for both kinds of workspace."""
+    return request.param
 
 
 def opened(vcs: Repository) -> Workspace:
@@ -338,32 +342,6 @@ def _paths_and_removal(vcs: Repository, workspace: Workspace) -> str:
     return "\n".join([*paths, f"removed: {not workspace.path.exists()}"])
 
 
-def as_a_mere_user(scratch: Path, act: Callable[[], str]) -> str:
-    """Root passes every closed door: only another user meets them."""
-    if os.geteuid() != 0:
-        return act()
-    for top, directories, files in os.walk(scratch):
-        for path in (top, *(f"{top}/{name}" for name in (*directories, *files))):
-            os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
-        try:
-            os.write(writer, act().encode())
-        except Exception:  # noqa: BLE001 - told to the parent, which fails with it
-            os.write(writer, traceback.format_exc().encode())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader) as answer:
-        said = answer.read()
-    os.waitpid(child, 0)
-    return said
-
-
 def test_a_path_that_git_refuses_is_named(checkout: Checkout, vcs: Repository) -> None:
     """What cannot be in a tree is not silently dropped."""
     workspace = opened(vcs)
@@ -442,10 +420,12 @@ def test_a_head_that_the_agent_broke_is_not_trusted(checkout: Checkout, vcs: Rep
     assert (taken.agent_commits, taken.changes) == ((), (Change(Kind.ADDED, "f"),))
 
 
-def test_snapshots_work_where_the_user_converts_line_endings(checkout: Checkout, tmp_path: Path) -> None:
+def test_snapshots_work_where_the_user_converts_line_endings(
+    checkout: Checkout, open_vcs: Callable[[Path], Repository]
+) -> None:
     """With core.autocrlf the agent sees CRLF, and an untouched file is no change."""
     checkout.git("config", "core.autocrlf", "true")
-    vcs = Repository.discover(checkout.root, tmp_path / "state")
+    vcs = open_vcs(checkout.root)
     workspace = opened(vcs)
     assert (workspace.path / "README.md").read_bytes() == b"hello\r\n"
     os.utime(workspace.path / "README.md")
@@ -455,12 +435,14 @@ def test_snapshots_work_where_the_user_converts_line_endings(checkout: Checkout,
     assert checkout.content(taken.commit, "new.txt") == b"a\n"
 
 
-def test_the_users_own_excludes_apply(checkout: Checkout, tmp_path: Path) -> None:
+def test_the_users_own_excludes_apply(
+    checkout: Checkout, tmp_path: Path, open_vcs: Callable[[Path], Repository]
+) -> None:
     """info/exclude and the global excludes file decide what is untracked, as in the user's checkout."""
     (tmp_path / "ignore").write_text("*.global\n")
     checkout.git("config", "core.excludesFile", str(tmp_path / "ignore"))
     (checkout.root / ".git" / "info" / "exclude").write_text("*.local\n")
-    vcs = Repository.discover(checkout.root, tmp_path / "state")
+    vcs = open_vcs(checkout.root)
     workspace = opened(vcs)
     for name in ("a.global", "b.local", "c.txt"):
         (workspace.path / name).write_text("x")

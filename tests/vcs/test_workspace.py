@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,10 +13,17 @@ import pytest
 
 from harness.errors import EnvironmentProblem, UsageError
 from harness.model.ids import RefName, RunId, TaskId, work_branch
+from harness.vcs import overlay
 from harness.vcs.repository import Repository
 from tests.vcs.conftest import RUN, Checkout
 
 BRANCH = work_branch(RUN, TaskId("0"))
+
+
+@pytest.fixture(params=["checkout", "overlay"])
+def workspaces(request: pytest.FixtureRequest) -> str:
+    """Every claim here holds for both kinds of workspace."""
+    return request.param
 
 
 def test_a_workspace_is_a_worktree_that_git_knows(checkout: Checkout, vcs: Repository) -> None:
@@ -62,12 +70,14 @@ def test_opening_again_starts_afresh_and_moves_the_branch(checkout: Checkout, vc
     assert vcs.read_ref(BRANCH) == second
 
 
-def test_another_process_can_take_over(checkout: Checkout, vcs: Repository, tmp_path: Path) -> None:
+def test_another_process_can_take_over(
+    checkout: Checkout, vcs: Repository, open_vcs: Callable[[Path], Repository]
+) -> None:
     """A second coordinator finds the workspace, snapshots it with the settings of the first, and removes it."""
     workspace = vcs.open_workspace(RUN, "0", vcs.resolve("HEAD"), BRANCH)
     (workspace.path / "f").write_text("f")
     checkout.git("config", "core.autocrlf", "true")
-    again = Repository.discover(checkout.root, tmp_path / "state")
+    again = open_vcs(checkout.root)
     found = again.find_workspace(RUN, "0")
     assert found == workspace
     assert again.snapshot(found, "work", 1) == vcs.snapshot(workspace, "work", 1)
@@ -105,6 +115,7 @@ def test_a_workspace_replaced_by_a_link_is_only_unlinked(vcs: Repository, tmp_pa
     outside.mkdir()
     (outside / "precious").write_text("x")
     workspace = vcs.open_workspace(RUN, "0", vcs.resolve("HEAD"), BRANCH)
+    overlay.unmount(vcs._place(RUN, "0"))
     shutil.rmtree(workspace.path)
     workspace.path.symlink_to(outside)
     vcs.remove_workspace(RUN, "0")
@@ -127,6 +138,9 @@ def test_any_half_made_workspace_is_recognised_and_replaced(checkout: Checkout, 
     start = vcs.resolve("HEAD")
     for finish in (vcs.remove_workspace, lambda run, name: vcs.open_workspace(run, name, start, BRANCH)):
         vcs.open_workspace(RUN, "0", start, BRANCH)
+        overlay.unmount(vcs._place(RUN, "0"))
+        if done == 0:
+            shutil.rmtree(vcs._place(RUN, "0").layers, ignore_errors=True)
         for path in reversed(_interruptions(vcs)[done:]):
             shutil.rmtree(path, ignore_errors=True) if Path(path).is_dir() else Path(path).unlink(missing_ok=True)
         (vcs.common_dir / f"{vcs._place(RUN, '0').aside}abc").mkdir(exist_ok=True)
@@ -143,6 +157,7 @@ def test_a_removal_that_was_interrupted_is_finished(vcs: Repository) -> None:
     workspace = vcs.open_workspace(RUN, "0", vcs.resolve("HEAD"), BRANCH)
     trash = vcs.state_dir / RUN / "trash" / "0"
     (trash / "pile-x").mkdir(parents=True)
+    overlay.unmount(vcs._place(RUN, "0"))
     workspace.path.rename(trash / "pile-x" / "0")
     vcs.remove_workspace(RUN, "0")
     assert not trash.exists()
@@ -193,21 +208,25 @@ def test_a_branch_of_the_user_that_is_in_the_way_is_named(checkout: Checkout, vc
     assert "git branch -m orchestrix" in caught.value.hint
 
 
-def test_a_checkout_that_is_itself_a_linked_worktree(checkout: Checkout, tmp_path: Path) -> None:
+def test_a_checkout_that_is_itself_a_linked_worktree(
+    checkout: Checkout, tmp_path: Path, open_vcs: Callable[[Path], Repository]
+) -> None:
     """A run may start from any checkout of a repository."""
     checkout.git("worktree", "add", "--quiet", "-b", "side", str(tmp_path / "side"))
-    vcs = Repository.discover(tmp_path / "side" / "src", tmp_path / "state")
+    vcs = open_vcs(tmp_path / "side" / "src")
     assert (vcs.root, vcs.common_dir) == (tmp_path / "side", checkout.root / ".git")
     assert vcs.head_branch() == RefName("refs/heads/side")
     workspace = vcs.open_workspace(RUN, "0", vcs.resolve("HEAD"), BRANCH)
     assert checkout.git("status", "--porcelain", cwd=workspace.path) == ""
 
 
-def test_a_shallow_clone_is_good_enough(checkout: Checkout, tmp_path: Path) -> None:
+def test_a_shallow_clone_is_good_enough(
+    checkout: Checkout, tmp_path: Path, open_vcs: Callable[[Path], Repository]
+) -> None:
     """History that is not there is not asked for."""
     checkout.commit("second", **{"b.txt": "b"})
     checkout.git("clone", "--quiet", "--depth=1", checkout.root.as_uri(), str(tmp_path / "shallow"))
-    vcs = Repository.discover(tmp_path / "shallow", tmp_path / "state")
+    vcs = open_vcs(tmp_path / "shallow")
     start = vcs.resolve("HEAD")
     made = []
     for name in ("0", "1"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.options import Directory, Jobs, Json, Quiet, Sandbox
+from harness.cli.options import Directory, Jobs, Json, Quiet, Sandbox, Speculate, Workspace
 
 if TYPE_CHECKING:
     from harness.ci.job import Job
@@ -28,6 +28,8 @@ def register(app: typer.Typer) -> None:
         ] = False,
         jobs: Jobs = None,
         sandbox: Sandbox = None,
+        workspace: Workspace = None,
+        speculate: Speculate = None,
         artifacts: Annotated[
             Path | None,
             typer.Option(metavar="DIR", help="Where to leave reports (default: .orchestrix/local/ci)."),
@@ -47,7 +49,13 @@ def register(app: typer.Typer) -> None:
         order = Order(
             plan=plan,
             directory=options.here(directory),
-            flags={"jobs": jobs, "sandbox": sandbox, "strict_parent": strict_parent},
+            flags={
+                "jobs": jobs,
+                "sandbox": sandbox,
+                "workspace.kind": workspace,
+                "speculate": speculate,
+                "strict_parent": strict_parent,
+            },
             wish=Wish(base=base, into=into),
             land=land,
             artifacts=artifacts and artifacts.absolute(),

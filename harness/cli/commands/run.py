@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.options import Directory, Jobs, Json, Jsonl, Quiet, Sandbox
+from harness.cli.options import Directory, Jobs, Json, Jsonl, Quiet, Sandbox, Speculate, Workspace
 
 
 def register(app: typer.Typer) -> None:
@@ -24,6 +24,8 @@ def register(app: typer.Typer) -> None:
         ] = False,
         jobs: Jobs = None,
         sandbox: Sandbox = None,
+        workspace: Workspace = None,
+        speculate: Speculate = None,
         run_id: Annotated[str | None, typer.Option("--run-id", help="Name the run yourself.")] = None,
         keep: Annotated[bool, typer.Option("--keep", help="Leave the workspaces in place.")] = False,
         strict_parent: Annotated[
@@ -50,6 +52,8 @@ def register(app: typer.Typer) -> None:
         flags = {
             "jobs": jobs,
             "sandbox": sandbox,
+            "workspace.kind": workspace,
+            "speculate": speculate,
             "keep": keep or None,
             "strict_parent": strict_parent or None,
         }

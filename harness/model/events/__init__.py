@@ -42,6 +42,12 @@ from harness.model.events.run import (
     RunLanded,
     RunStarted,
 )
+from harness.model.events.speculation import (
+    AHEAD,
+    GateSpeculated,
+    SpeculationDiscarded,
+    SpeculationHeld,
+)
 from harness.model.events.subagent import (
     IntegrationFailed,
     SubagentAttempt,
@@ -54,6 +60,7 @@ from harness.model.events.subagent import (
 )
 
 __all__ = [
+    "AHEAD",
     "GENESIS",
     "TYPES",
     "AttemptFinished",
@@ -63,6 +70,7 @@ __all__ = [
     "CheckFinished",
     "Envelope",
     "Fact",
+    "GateSpeculated",
     "IntegrationFailed",
     "IntegrationStarted",
     "OverlapAllowed",
@@ -77,6 +85,8 @@ __all__ = [
     "RunLanded",
     "RunStarted",
     "SnapshotTaken",
+    "SpeculationDiscarded",
+    "SpeculationHeld",
     "StepFact",
     "SubagentAttempt",
     "SubagentClosed",

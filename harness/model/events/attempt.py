@@ -15,6 +15,8 @@ class WorkspacePreparing(StepFact):
     path: str
     start_point: str
     purpose: str
+    workspace: str = "checkout"
+    why: str = ""
 
     @property
     def summary(self) -> str:

@@ -1,0 +1,88 @@
+"""Overlay workspaces: one shared checkout below, what a step changes in a directory of its own above it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from harness.errors import EnvironmentProblem
+from harness.vcs import mounting, removal
+from harness.vcs.places import Place, make_private
+
+# Characters that separate options and layers in the one string that the kernel takes.
+_SEPARATORS = set(',:\\"\n')
+# volatile: closing a workspace does not write a busy disk's whole cache out; a snapshot, not the mount, makes work last.
+# Renaming a directory works as anywhere else only with redirect_dir, which an unprivileged mount may not have.
+_PRIVILEGED = "redirect_dir=on,metacopy=off,index=off,volatile"
+_UNPRIVILEGED = "userxattr,volatile"
+
+
+def why_not(state_dir: Path) -> str:
+    """Why overlays cannot be used for workspaces there; empty when they can. Enters the process' own namespace."""
+    if _SEPARATORS & set(str(state_dir)):
+        return f"the path {state_dir} holds a character that mount options cannot"
+    return mounting.rehearsed(partial(_problem, state_dir))
+
+
+def _problem(state_dir: Path) -> str:
+    """Really uses one: a file system may take the mount and then not know deletions or renames."""
+    try:
+        make_private(state_dir)
+        mounting.enter()
+        with tempfile.TemporaryDirectory(prefix=".probe-", dir=state_dir) as scratch:
+            return _try_out(Path(scratch))
+    except OSError as error:
+        return f"an overlay cannot be mounted: {error.strerror or error}"
+
+
+def _try_out(scratch: Path) -> str:
+    for name in ("lower/gone", "upper", "work", "tree"):
+        (scratch / name).mkdir(parents=True)
+    _mount(scratch / "lower", scratch / "upper", scratch / "work", scratch / "tree")
+    try:
+        (scratch / "tree" / "gone").rmdir()
+        (scratch / "tree" / "new").write_bytes(b"new")
+        left = sorted(path.name for path in (scratch / "tree").iterdir())
+    finally:
+        mounting.unmount(scratch / "tree")
+        for directory in (scratch / "work").rglob("*"):
+            with suppress(OSError):
+                directory.chmod(0o700)
+    return "" if left == ["new"] else "an overlay here does not remember deletions"
+
+
+def mount(place: Place, lower: Path) -> None:
+    """Shows `lower` with the place's own changes at its tree; a mount that a crash interrupted is made anew."""
+    for directory in (place.tree, place.upper):
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if os.path.lexists(place.work):
+        removal.discard(place.work, place.trash)
+    place.work.mkdir(mode=0o700)
+    try:
+        mounting.enter()
+        _mount(lower, place.upper, place.work, place.tree)
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"workspace {place.name} cannot be mounted at {place.tree}: {error.strerror or error}",
+            hint="overlays need root or an unprivileged user namespace; new runs can use `--workspace checkout`",
+        ) from error
+
+
+def is_mounted(place: Place) -> bool:
+    return place.tree.is_mount()
+
+
+def unmount(place: Place) -> bool:
+    """Whether there was anything to unmount; the changes stay in the upper directory."""
+    if place.tree.is_symlink() or not is_mounted(place):
+        return False
+    mounting.unmount(place.tree)
+    return True
+
+
+def _mount(lower: Path, upper: Path, work: Path, tree: Path) -> None:
+    options = _PRIVILEGED if os.geteuid() == 0 else _UNPRIVILEGED
+    mounting.mount("overlay", tree, f"lowerdir={lower},upperdir={upper},workdir={work},{options}")
