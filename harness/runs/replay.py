@@ -8,8 +8,11 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.model import contract as contracts
+from harness.model.ids import RunId
 from harness.model.plan import Plan
+from harness.model.state import RunState
 from harness.store.recording_file import RecordingFile
+from harness.wiring import Project
 
 
 def fitting(path: Path, plan: Plan) -> str:
@@ -19,6 +22,15 @@ def fitting(path: Path, plan: Plan) -> str:
     if why:
         raise UsageError(f"{path} does not fit the plan: {why}", hint="`unzip -p FILE plan.json` prints its own plan")
     return file.digest
+
+
+def check_copy(project: Project, state: RunState) -> None:
+    """Raises UsageError when the recording that a run keeps is not the one that it began with."""
+    begun = state.options.get("replay")
+    if begun and RecordingFile.open(project.recording_of(RunId(state.run_id))).digest != begun:
+        raise UsageError(
+            f"the recording of run {state.run_id} was changed", hint="start a new run with --replay and the original"
+        )
 
 
 def adopt(path: Path, target: Path) -> None:

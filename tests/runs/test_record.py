@@ -201,7 +201,13 @@ def test_a_killed_replay_resumes_from_its_own_copy(bench: Workbench, tmp_path: P
     killed = other.process("run", str(plan), "--replay", str(file), env={"ORCHESTRIX_FAILPOINT": "before:snapshot"})
     killed.communicate(timeout=60)
     assert killed.returncode == -9
+    copy = next((other.files / ".orchestrix/local/runs").glob("*/replay.zip"))
+    whole = file.read_bytes()
     file.unlink()
+    copy.write_bytes(whole + b"more")
+    refused = other.call("resume", "--json")
+    assert (refused.code, "was changed" in refused.envelope["error"]["message"]) == (2, True)
+    copy.write_bytes(whole)
     resumed = other.call("resume", "--json")
     assert resumed.reasons == ["merged"]
     assert _head(other, resumed) == _head(bench, ran)
