@@ -79,7 +79,7 @@ class Race:
 
     async def _try(self, number: int, agent: str) -> None:
         ctx, task = self.ctx, self.task
-        workspace = self.first if number == 1 else await workspaces.for_candidate(ctx, task, self.attempt, number)
+        workspace = self.first if number == 1 else await workspaces.for_attempt(ctx, task, self.attempt, number)
         self.entered[number] = workspace
         about = {"attempt": self.attempt, "candidate": number, "agent": agent}
         ctx.note(task, ev.CandidateStarted, **about, workspace=str(workspace.path))

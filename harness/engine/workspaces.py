@@ -17,15 +17,11 @@ from harness.model.changes import Workspace
 from harness.model.ids import CommitId, RefName, TaskId, candidate_branch
 
 
-async def for_attempt(ctx: Context, task: TaskId, attempt: int) -> Workspace:
-    """A fresh worktree on the step's own branch, at the step's start point."""
+async def for_attempt(ctx: Context, task: TaskId, attempt: int, candidate: int = 1) -> Workspace:
+    """A fresh worktree at the step's start point, on the step's own branch or, for further candidates, on theirs."""
     start = CommitId(ctx.step(task).start_point or "")
-    return await _open(ctx, task, start, ctx.branch(task), f"attempt{attempt}")
-
-
-async def for_candidate(ctx: Context, task: TaskId, attempt: int, candidate: int) -> Workspace:
-    """A fresh worktree for one more candidate of an attempt, on a branch of its own, at the same start point."""
-    start = CommitId(ctx.step(task).start_point or "")
+    if candidate == 1:
+        return await _open(ctx, task, start, ctx.branch(task), f"attempt{attempt}")
     branch = candidate_branch(ctx.run_id, task, candidate)
     return await _open(ctx, task, start, branch, f"attempt{attempt}.{candidate}")
 
