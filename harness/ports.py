@@ -111,6 +111,9 @@ class Vcs(Protocol):
     def diff(self, old: CommitId, new: CommitId) -> bytes:
         """A unified diff for people."""
 
+    def diff_lines(self, old: CommitId, new: CommitId) -> int:
+        """How many lines were added and removed; a binary file counts as one."""
+
     def merge(self, ours: CommitId, theirs: CommitId, base: CommitId) -> Merge:
         """The three-way merge that `git merge` would make with this base, attributes included; touches no checkout."""
 
@@ -216,6 +219,7 @@ class Job:
     env: Mapping[str, str]
     private: Path
     log: Path
+    candidate: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.config.settings import Settings
     from harness.engine.parts import Parts
     from harness.model.changes import WorkspaceKind
-    from harness.ports import Processes, Store
+    from harness.ports import Agent, Processes, Store
     from harness.vcs.repository import Repository
 
 LOCAL = Path(".orchestrix") / "local"
@@ -39,6 +39,7 @@ class Project:
 
     root: Path
     settings: Settings
+    recording: Path | None = None
 
     @classmethod
     def at(cls, start: Path, flags: Mapping[str, Any] | None = None) -> Project:
@@ -112,13 +113,25 @@ class Project:
             vcs=self.repository,
             processes=self.processes,
             clock=self.clock,
-            agent=table.agent,
+            agent=table.agent if self.recording is None else self._replaying(self.recording),
             make_tools=Broker,
             prompt=prompt.render,
             environment=lambda passed: environment.inherited(os.environ, passed),
             runs_dir=self.runs_dir,
             checkout=self.root,
         )
+
+    def _replaying(self, path: Path) -> Callable[[str], Agent]:
+        """A recording in the place of every agent."""
+        from harness.agents.replay import ReplayAgent  # noqa: PLC0415 - only a replay needs it
+        from harness.store.recording_file import RecordingFile  # noqa: PLC0415 - as above
+
+        agent = ReplayAgent(RecordingFile.open(path), self.repository, self.store)
+        return lambda _name: agent
+
+    def recording_of(self, run_id: RunId) -> Path:
+        """Where a run that replays keeps its recording."""
+        return self.runs_dir / run_id / "replay.zip"
 
     def choose_workspaces(self) -> WorkspaceKind:
         """The kind of workspace that runs get here, and why."""
@@ -130,12 +143,13 @@ class Project:
         return self.repository.choose_workspaces(self.settings.workspace_kind, against)
 
     def as_begun(self, run_id: RunId) -> Project:
-        """This project confined, and working in the kind of workspace, as when the run began: a resume changes neither."""
+        """This project as when the run began, in confinement, kind of workspace and recording: a resume changes none."""
         options = self.reading.state(run_id).options
         sandbox = options.get("sandbox", self.settings.sandbox)
         workspace = options.get("workspace", self.settings.workspace_kind)
         keep = options.get("keep", self.settings.keep)
-        return replace(self, settings=replace(self.settings, sandbox=sandbox, workspace_kind=workspace, keep=keep))
+        settings = replace(self.settings, sandbox=sandbox, workspace_kind=workspace, keep=keep)
+        return replace(self, settings=settings, recording=self.recording_of(run_id) if options.get("replay") else None)
 
     def find_run(self, name: str) -> RunId:
         """The run that a full id, an unambiguous prefix or `latest` names, also one known by its record alone."""

@@ -63,6 +63,7 @@ def _prepare(job: Job) -> dict[str, str]:
         "ORCHESTRIX_RUN_ID": job.contract.parent.run_id,
         "ORCHESTRIX_STEP_IDX": str(job.contract.parent.step_idx),
         "ORCHESTRIX_ATTEMPT": str(job.attempt),
+        "ORCHESTRIX_CANDIDATE": str(job.candidate),
     }
 
 

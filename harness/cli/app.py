@@ -33,6 +33,7 @@ COMMANDS = (
     "land",
     "clean",
     "restore",
+    "record",
     "doctor",
     "agents",
     "audit",

@@ -21,6 +21,7 @@ _FORMS = {
     "success_criteria": "a criterion is one line of text, or {text: ..., check: command}",
     "needs": "a need is the index (from 0) or the id of an earlier step",
     "setup": "setup is one command as text, or a list of commands",
+    "candidates": "candidates is a whole number, or a list of agents",
 }
 _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     (): model.Plan,
@@ -41,7 +42,7 @@ _PATTERNS = {
     "allowed_tools": "must be the name of a tool: letters, digits and _ . : * -",
     "title": "must be one line without control characters",
 }
-_PATTERNS |= {"id": _PATTERNS["agent"], "needs": _PATTERNS["agent"]}
+_PATTERNS |= dict.fromkeys(("id", "needs", "candidates"), _PATTERNS["agent"])
 _PATTERNS |= {"success_criteria": _PATTERNS["title"], "text": _PATTERNS["title"]}
 
 
@@ -145,8 +146,9 @@ def _not_choice(value: Any, _path: Path, ctx: Mapping[str, Any]) -> tuple[str, s
     return f"must be {' or '.join(choices)}", f"write {close[0]}" if close else ""
 
 
-def _empty(_value: Any, _path: Path, _ctx: Mapping[str, Any]) -> tuple[str, str]:
-    return "must not be empty", "remove the field, or fill it"
+def _empty(_value: Any, _path: Path, ctx: Mapping[str, Any]) -> tuple[str, str]:
+    few = ctx.get("min_length", 1)
+    return "must not be empty" if few == 1 else f"must have at least {few} entries", "remove the field, or fill it"
 
 
 def _mismatch(value: Any, path: Path, _ctx: Mapping[str, Any]) -> tuple[str, str]:
@@ -154,7 +156,7 @@ def _mismatch(value: Any, path: Path, _ctx: Mapping[str, Any]) -> tuple[str, str
         return "holds a NUL character", "remove it"
     slug = re.sub(r"[^a-z0-9]+", "-", value[:63].lower()).strip("-")
     told = _PATTERNS.get(_field(path[:-1]) if _field(path[:-1]) == "env" else _field(path), "has a wrong form")
-    return told, f"write {slug}" if slug and _field(path) in {"id", "agent", "needs"} else ""
+    return told, f"write {slug}" if slug and _field(path) in {"id", "agent", "needs", "candidates"} else ""
 
 
 def _kind(value: Any) -> str:
@@ -186,6 +188,8 @@ _MESSAGES: dict[str, Callable[[Any, Path, Mapping[str, Any]], tuple[str, str]]] 
     "string_pattern_mismatch": _mismatch,
     "too_long": lambda _value, _path, ctx: (f"has more than {ctx['max_length']} entries", "split it"),
     "string_too_long": lambda _value, _path, ctx: (f"is longer than {ctx['max_length']} characters", "shorten it"),
+    "float_type": lambda value, _path, _ctx: (f"must be a number, not {_kind(value)}", ""),
+    "greater_than": lambda _value, _path, ctx: (f"must be more than {ctx['gt']:g}", ""),
     "greater_than_equal": lambda _value, _path, ctx: (f"must be at least {ctx['ge']}", ""),
     "less_than_equal": lambda _value, _path, ctx: (f"must be at most {ctx['le']}", ""),
     "value_error": lambda _value, _path, ctx: (str(ctx["error"]), ""),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.model import globs
+from harness.config import race_checks
+from harness.model import candidates, globs
 from harness.model.needs import Problem
 from harness.model.plan import Plan, Step
 
@@ -16,8 +17,16 @@ def check(plan: Plan) -> list[Problem]:
     return [
         problem
         for idx, step in enumerate(plan.steps)
-        for problem in (*_way(idx, step, step.agent or plan.defaults.agent), *_patterns(idx, step))
+        for problem in (
+            *_way(idx, step, _agent(plan, step)),
+            *race_checks.check(idx, step, plan),
+            *_patterns(idx, step),
+        )
     ]
+
+
+def _agent(plan: Plan, step: Step) -> str | None:
+    return next(iter(candidates.of(plan, step)), None) or step.agent or plan.defaults.agent
 
 
 def _way(idx: int, step: Step, agent: str | None) -> Iterator[Problem]:

@@ -28,6 +28,8 @@ _EXAMPLE: dict[str, Any] = {
 }
 _SETTINGS = {
     "agent": "The agent that does the step; `command` and `actions` speak for themselves.",
+    "candidates": "How often the step is done side by side, or by which agents; the best result is taken.",
+    "budget": "Dollars after which no further candidate starts, as far as agents tell what they cost.",
     "success_criteria": "What must be true afterwards: one line of text, or text with the command that shows it.",
     "checks": "Commands that must succeed in the workspace and again on the merged tree.",
     "allowed_tools": "Tools that the sub-agent may use; an empty list allows none.",

@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.checks import account as accounts
 from harness.checks.account import Account
-from harness.engine import gate, keep, tripwire, workspaces
+from harness.engine import gate, keep, race, tripwire, workspaces
 from harness.engine.context import Context
 from harness.engine.execute import StepExecute
 from harness.errors import ContractViolation, ToolFailed
 from harness.model import duration, limits
 from harness.model import events as ev
-from harness.model.changes import Snapshot
+from harness.model import usage as usages
+from harness.model.changes import Snapshot, Workspace
 from harness.model.contract import Contract
 from harness.model.globs import Ownership
 from harness.model.ids import TaskId
@@ -36,6 +36,8 @@ class _Try:
     execute: StepExecute
     outcome: Outcome = field(default_factory=Outcome)
     account: Account = field(default_factory=Account)
+    taken: Snapshot | None = None
+    candidate: int | None = None
 
 
 async def run(ctx: Context, task: TaskId, previous: str | None) -> None:
@@ -48,23 +50,56 @@ async def run(ctx: Context, task: TaskId, previous: str | None) -> None:
         task,
         ev.SubagentAttempt,
         attempt=number,
-        agent=contract.work.agent,
+        agent=", ".join(contract.work.candidates) or contract.work.agent,
         sandbox=ctx.parts.processes.name,
     )
     execute = StepExecute(ctx, task, number, workspace, contract, f"step-{task}-attempt-{number}")
     this = _Try(ctx, task, number, contract, execute)
-    try:
-        failure = await _judged(this, previous)
-    except asyncio.CancelledError:
-        await _keep_interrupted(this)
-        raise
+    if contract.work.candidates and not ctx.options.replay:
+        this, failure = await _raced(this, previous)
+    else:
+        failure = await _alone(this, previous)
     _finish(this, failure, int((time.monotonic() - began) * 1000))
     if failure is not None and not ctx.options.keep:
-        ctx.journal.append(await workspaces.remove(ctx, task, workspace.path))
+        ctx.journal.append(await workspaces.remove(ctx, task, this.execute.workspace.path))
+
+
+async def _alone(this: _Try, previous: str | None) -> Failure | None:
+    """The verdict on the only candidate; work that fails is kept before anybody hears of the failure."""
+    try:
+        failure = await _judged(this, previous)
+        if failure is not None and this.taken is not None:
+            await keep.work(this.ctx, this.task, this.number, this.taken, failure.reason)
+    except asyncio.CancelledError:
+        await keep.interrupted(this.ctx, this.task, this.number, this.execute.workspace)
+        raise
+    return failure
+
+
+async def _raced(first: _Try, previous: str | None) -> tuple[_Try, Failure | None]:
+    """The best of several candidates; what all of them used is what the attempt used."""
+    ctx, task, number, contract = first.ctx, first.task, first.number, first.contract
+    tries: dict[int, _Try] = {}
+
+    async def contend(candidate: int, agent: str, workspace: Workspace) -> race.Judged:
+        own = contract.model_copy(update={"work": contract.work.model_copy(update={"agent": agent})})
+        execute = StepExecute(ctx, task, number, workspace, own, f"{first.execute.log_name}-candidate-{candidate}")
+        this = tries[candidate] = _Try(ctx, task, number, own, execute, candidate=candidate)
+        failure = await _judged(this, previous)
+        return race.Judged(candidate, agent, workspace, this.taken, failure, this.outcome.usage)
+
+    best = await race.Race(ctx, task, number, contract.work.candidates, first.execute.workspace, contend).run()
+    chosen = tries[best.number]
+    used = usages.together([this.outcome.usage for this in tries.values()], chosen.outcome.usage)
+    chosen.outcome = replace(chosen.outcome, usage=used)
+    tampered = None if best.failure else tripwire.verdict(ctx, task)  # by a candidate that ended after this one
+    if tampered is not None and best.taken is not None:
+        await keep.work(ctx, task, number, best.taken, tampered.reason, candidate=best.number)
+    return chosen, tampered or best.failure
 
 
 async def _judged(this: _Try, previous: str | None) -> Failure | None:
-    """The work, its snapshot and the verdict on it; work that fails is kept before anybody hears of the failure."""
+    """The work, its snapshot and the verdict on it."""
     ctx, task, workspace = this.ctx, this.task, this.execute.workspace
     ctx.in_flight.add(task)
     try:
@@ -72,27 +107,12 @@ async def _judged(this: _Try, previous: str | None) -> Failure | None:
         await tripwire.look(ctx)
     finally:
         ctx.in_flight.discard(task)
-    if not _stands(workspace.path):
+    if not workspaces.stands(workspace.path):
         words = f"step {task} removed or replaced its own workspace: nothing can be taken from it"
         return tripwire.verdict(ctx, task) or Failure(Reason.AGENT_FAILED, words)
-    taken = await keep.snapshot(ctx, task, this.number, workspace)
+    this.taken = await keep.snapshot(ctx, task, this.number, workspace, candidate=this.candidate)
     this.account = await ctx.offload(accounts.read, workspace.path, this.contract.report_path)
-    failure = await _verdict(this, taken)
-    if failure is not None:
-        await keep.work(ctx, task, this.number, taken, failure.reason)
-    return failure
-
-
-def _stands(workspace: Path) -> bool:
-    """Whether it still is the directory that was made; a link in its place could lead anywhere."""
-    return workspace.is_dir() and not workspace.is_symlink()
-
-
-async def _keep_interrupted(this: _Try) -> None:
-    if not _stands(this.execute.workspace.path):
-        return
-    taken = await keep.snapshot(this.ctx, this.task, this.number, this.execute.workspace)
-    await keep.work(this.ctx, this.task, this.number, taken, "interrupted")
+    return await _verdict(this, this.taken)
 
 
 async def _work(this: _Try, previous: str | None) -> Outcome:
@@ -108,6 +128,7 @@ async def _work(this: _Try, previous: str | None) -> Outcome:
         env=this.contract.work.env,
         private=execute.workspace.private,
         log=execute.log,
+        candidate=this.candidate or 1,
     )
 
     def on_tool(tool: str, arguments: Mapping[str, Any], *, allowed: bool, ok: bool, message: str) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.engine.flight import Flight
 from harness.engine.journal import Journal
 from harness.engine.offload import Offload
 from harness.engine.options import Options
@@ -31,17 +33,20 @@ class Context:
     parts: Parts
     journal: Journal
     offload: Offload
-    in_flight: set[TaskId] = field(default_factory=set)
+    in_flight: Flight = field(default_factory=Flight)
     tampered: dict[TaskId, list[str]] = field(default_factory=dict)
     changed: dict[TaskId, list[str]] = field(default_factory=dict)
     merges: dict[tuple[CommitId, CommitId], CommitId] = field(default_factory=dict)
     base_checks: dict[str, bool] = field(default_factory=dict)
+    base_locks: defaultdict[TaskId, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
     tracked: frozenset[str] = frozenset()
     guesses: dict[TaskId, Guess] = field(default_factory=dict)
+    slots: asyncio.Semaphore = field(init=False)
     gates: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
-        """No more gates run at once than steps do, whether it is their turn or not."""
+        """No more gates run at once than agents do, whether it is their turn or not."""
+        self.slots = asyncio.Semaphore(self.options.jobs)
         self.gates = asyncio.Semaphore(self.options.jobs)
 
     @property

@@ -18,7 +18,6 @@ class Coordinator:
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
-        self._slots = asyncio.Semaphore(ctx.options.jobs)
         self._tasks: dict[TaskId, asyncio.Task[None]] = {}
         self._settled: dict[TaskId, asyncio.Event] = {}
         self._abandoned: dict[TaskId, Failure] = {}
@@ -60,7 +59,7 @@ class Coordinator:
         needs = self._needs(task)
         for need in needs:
             await self._settled[ctx.task(need)].wait()
-        async with self._slots:
+        async with ctx.slots:
             if task in self._abandoned:
                 delegate.fail(ctx, task, self._abandoned[task])
             else:

@@ -87,12 +87,13 @@ async def trial(ctx: Context, task: TaskId, commit: CommitId, purpose: str) -> T
 
 async def _fails_on_base(ctx: Context, task: TaskId, check: ContractCheck) -> bool:
     key = judge.shown(check.command)
-    if key not in ctx.base_checks:
-        async with workspaces.temporary(ctx, task, ctx.base, "base") as workspace:
-            on_base = _execute(ctx, task, workspace, "base")
-            if await setup(on_base) is not None:
-                return True
-            ctx.base_checks[key] = (await on_base(judge.argv(check.command), purpose="check")).ok
+    async with ctx.base_locks[task]:  # candidates of one step would share the workspace
+        if key not in ctx.base_checks:
+            async with workspaces.temporary(ctx, task, ctx.base, "base") as workspace:
+                on_base = _execute(ctx, task, workspace, "base")
+                if await setup(on_base) is not None:
+                    return True
+                ctx.base_checks[key] = (await on_base(judge.argv(check.command), purpose="check")).ok
     return not ctx.base_checks[key]
 
 

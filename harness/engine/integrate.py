@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.engine import combine, delegate, failpoints, gate, keep, reports, speculate, tripwire, workspaces
+from harness.engine import combine, delegate, failpoints, gate, keep, race, reports, speculate, tripwire, workspaces
 from harness.engine.context import Context
 from harness.model import events as ev
 from harness.model.changes import Snapshot
@@ -107,6 +107,8 @@ async def close(ctx: Context, task: TaskId) -> None:
     removed: list[ev.Fact] = []
     if not ctx.options.keep:
         removed = await workspaces.remove_all(ctx, task)
+        if ctx.contract(task).work.candidates:
+            await race.sweep(ctx, task)
         if merged or step.kept_ref is None:
             await _drop_branch(ctx, task)
     closed = ctx.fact(

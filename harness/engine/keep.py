@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.engine import failpoints, messages
+from harness.engine import failpoints, messages, workspaces
 from harness.engine.context import Context
 from harness.model import events as ev
 from harness.model import limits
@@ -10,12 +10,24 @@ from harness.model.changes import Snapshot, Workspace
 from harness.model.ids import CommitId, RefName, TaskId, keep_ref
 
 
-async def snapshot(ctx: Context, task: TaskId, attempt: int, workspace: Workspace) -> Snapshot:
-    """The workspace's files as a commit, logged, with the work branch on it and the agent's own commits kept."""
+async def snapshot(
+    ctx: Context, task: TaskId, attempt: int, workspace: Workspace, *, candidate: int | None = None
+) -> Snapshot:
+    """The workspace's files as a commit, logged, with its branch on it and the agent's own commits kept."""
     failpoints.hit("before:snapshot")
     message = messages.snapshot(ctx.run_id, ctx.step(task))
     taken = await ctx.offload(ctx.parts.vcs.snapshot, workspace, message, ctx.options.commit_time)
     failpoints.hit("after:snapshot")
+    note(ctx, task, attempt, taken)
+    for number, commit in enumerate(taken.agent_commits):
+        await point(ctx, keep_ref(ctx.run_id, task, f"agent-{_label(attempt, candidate)}-{number}"), commit)
+    await ctx.offload(ctx.parts.vcs.sweep_refs, workspace)
+    await point(ctx, workspace.branch or ctx.branch(task), taken.commit)
+    return taken
+
+
+def note(ctx: Context, task: TaskId, attempt: int, taken: Snapshot) -> None:
+    """Logs a snapshot: the last one that is logged is what the step stands for."""
     shown = taken.changes[: limits.EVENT_PATHS]
     ctx.note(
         task,
@@ -29,24 +41,34 @@ async def snapshot(ctx: Context, task: TaskId, attempt: int, workspace: Workspac
         agent_commits=list(taken.agent_commits),
         warnings=list(taken.warnings),
     )
-    for number, commit in enumerate(taken.agent_commits):
-        await _point(ctx, keep_ref(ctx.run_id, task, f"agent-{attempt}-{number}"), commit)
-    await ctx.offload(ctx.parts.vcs.sweep_refs, workspace)
-    await _point(ctx, ctx.branch(task), taken.commit)
-    return taken
 
 
-async def work(ctx: Context, task: TaskId, attempt: int, taken: Snapshot, why: str) -> RefName | None:
+async def work(
+    ctx: Context, task: TaskId, attempt: int, taken: Snapshot, why: str, *, candidate: int | None = None
+) -> RefName | None:
     """A keep ref on the snapshot of work that will not be merged; None when there is nothing to keep."""
     if not taken.changes and not taken.agent_commits:
         return None
-    ref = keep_ref(ctx.run_id, task, f"attempt-{attempt}")
-    await _point(ctx, ref, taken.commit)
+    ref = keep_ref(ctx.run_id, task, f"attempt-{_label(attempt, candidate)}")
+    await point(ctx, ref, taken.commit)
     ctx.note(task, ev.WorkKept, ref=ref, commit=taken.commit, why=why)
     return ref
 
 
-async def _point(ctx: Context, ref: RefName, commit: CommitId) -> None:
+async def interrupted(
+    ctx: Context, task: TaskId, attempt: int, workspace: Workspace, *, candidate: int | None = None
+) -> None:
+    """Keeps what stands in a workspace whose work was cut short."""
+    if workspaces.stands(workspace.path):
+        taken = await snapshot(ctx, task, attempt, workspace, candidate=candidate)
+        await work(ctx, task, attempt, taken, "interrupted", candidate=candidate)
+
+
+def _label(attempt: int, candidate: int | None) -> str:
+    return str(attempt) if candidate is None else f"{attempt}.{candidate}"
+
+
+async def point(ctx: Context, ref: RefName, commit: CommitId) -> None:
     """Puts a ref of the run on a commit; doing it twice is doing it once."""
     vcs = ctx.parts.vcs
     old = await ctx.offload(vcs.read_ref, ref)

@@ -7,7 +7,8 @@ from harness.model.state import StepState
 
 
 def _trailers(run: RunId, step: StepState) -> str:
-    agent = step.contract["work"]["agent"]
+    work = step.contract["work"]
+    agent = ", ".join(dict.fromkeys(work.get("candidates", ()))) or work["agent"]
     return f"Orchestrix-Run: {run}\nOrchestrix-Step: {step.task_id}\nOrchestrix-Agent: {agent}\n"
 
 

@@ -24,6 +24,7 @@ class Options:
     link: tuple[str, ...] = ()
     backoff_base_ms: int = limits.BACKOFF_BASE_MS
     recoveries: int = limits.RECOVERIES
+    replay: str = ""  # the digest of the recording that takes the agents' place
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

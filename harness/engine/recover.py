@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.engine import integrate, keep, workspaces
+from harness.engine import integrate, keep, race, workspaces
 from harness.engine.context import Context
 from harness.model import events as ev
 from harness.model.ids import CommitId, TaskId
@@ -47,8 +47,8 @@ async def _keep_interrupted(ctx: Context, task: TaskId) -> None:
         workspace = await ctx.offload(ctx.parts.vcs.find_workspace, ctx.run_id, path.name)
         if workspace is not None and workspace.branch is not None:
             number = max(1, step.attempts)
-            taken = await keep.snapshot(ctx, task, number, workspace)
-            await keep.work(ctx, task, number, taken, "interrupted")
+            candidate = race.candidate_of(ctx, task, str(path))
+            await keep.interrupted(ctx, task, number, workspace, candidate=candidate)
         ctx.journal.append(await workspaces.remove(ctx, task, path))
 
 

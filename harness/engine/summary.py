@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.engine import reports
 from harness.engine.context import Context
+from harness.model import usage
 from harness.model.state import StepState
 from harness.model.visible import visible
 
@@ -27,9 +28,10 @@ def text(ctx: Context, exit_code: int) -> str:
         "",
         f"- base: {state.base}",
         f"- result: {state.head} on {state.integration_ref}",
+        *([f"- usage: {spent}"] if (spent := usage.sentence(state.usage)) else []),
         "",
-        "| step | title | outcome | reason | commit or kept work |",
-        "|---|---|---|---|---|",
+        "| step | title | outcome | reason | commit or kept work | usage |",
+        "|---|---|---|---|---|---|",
     ]
     return visible("\n".join([*head, *(_row(step) for step in steps), ""]))
 
@@ -37,4 +39,5 @@ def text(ctx: Context, exit_code: int) -> str:
 def _row(step: StepState) -> str:
     title = " ".join(step.title.split()).replace("\\", "\\\\").replace("|", "\\|")
     where = step.merge_commit or step.kept_ref or ""
-    return f"| {step.task_id} | {title} | {step.final_status} | {step.close_reason} | {where} |"
+    told = usage.sentence(step.usage)
+    return f"| {step.task_id} | {title} | {step.final_status} | {step.close_reason} | {where} | {told} |"

@@ -14,13 +14,21 @@ from harness.engine import failpoints
 from harness.engine.context import Context
 from harness.model import events as ev
 from harness.model.changes import Workspace
-from harness.model.ids import CommitId, RefName, TaskId
+from harness.model.ids import CommitId, RefName, TaskId, candidate_branch
 
 
-async def for_attempt(ctx: Context, task: TaskId, attempt: int) -> Workspace:
-    """A fresh worktree on the step's own branch, at the step's start point."""
+async def for_attempt(ctx: Context, task: TaskId, attempt: int, candidate: int = 1) -> Workspace:
+    """A fresh worktree at the step's start point, on the step's own branch or, for further candidates, on theirs."""
     start = CommitId(ctx.step(task).start_point or "")
-    return await _open(ctx, task, start, ctx.branch(task), f"attempt{attempt}")
+    if candidate == 1:
+        return await _open(ctx, task, start, ctx.branch(task), f"attempt{attempt}")
+    branch = candidate_branch(ctx.run_id, task, candidate)
+    return await _open(ctx, task, start, branch, f"attempt{attempt}.{candidate}")
+
+
+def stands(path: Path) -> bool:
+    """Whether it still is the directory that was made; a link in its place could lead anywhere."""
+    return path.is_dir() and not path.is_symlink()
 
 
 @asynccontextmanager

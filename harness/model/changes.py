@@ -33,6 +33,15 @@ class WorkspaceKind:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """One path as a step left it, exact to the byte; `mode` and `blob` are None where it was deleted."""
+
+    path: bytes
+    mode: str | None
+    blob: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Workspace:
     """A sub-agent's git worktree, and what the harness keeps beside it, out of the agent's reach."""
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.errors import ContractViolation
-from harness.model import limits
+from harness.model import candidates, limits
 from harness.model.plan import Check, Command, Criterion, Plan, Step
 
 DEFAULT_TOOLS = ("read_file", "write_file", "edit_file", "delete_file", "move_file", "apply_patch", "run")
@@ -71,6 +71,8 @@ class Work(_Part):
     """How the step is done: which agent, with which input."""
 
     agent: str
+    candidates: tuple[str, ...] = ()
+    budget_usd: float | None = None
     command: tuple[str, ...] | None = None
     actions: tuple[ContractAction, ...] | None = None
     env: dict[str, str] = Field(default_factory=dict)
@@ -179,6 +181,7 @@ def _actions(step: Step) -> tuple[ContractAction, ...] | None:
 def from_plan(plan: Plan, idx: int, run_id: str, *, sandbox: Literal["auto", "bwrap", "none"] = "auto") -> Contract:
     """The contract of step `idx`."""
     step = with_defaults(plan, plan.steps[idx])
+    racing = candidates.of(plan, plan.steps[idx])
     return Contract(
         parent=Parent(run_id=run_id, step_idx=idx, task_prompt=plan.goal, goal_summary=plan.goal.strip()[:500]),
         step=StepText(title=step.title, description=step.description, success_criteria=tuple(_criteria(step))),
@@ -198,7 +201,9 @@ def from_plan(plan: Plan, idx: int, run_id: str, *, sandbox: Literal["auto", "bw
         sandbox=sandbox,
         limits=Limits(inactivity_timeout_ms=step.inactivity_timeout),
         work=Work(
-            agent=agent_of(step),
+            agent=racing[0] if racing else agent_of(step),
+            candidates=racing,
+            budget_usd=step.budget if racing else None,
             command=None if step.command is None else tuple(step.command),
             actions=_actions(step),
             env=step.env or {},

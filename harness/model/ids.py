@@ -83,6 +83,16 @@ def work_branch(run: RunId, task: TaskId) -> RefName:
     return RefName(f"refs/heads/orchestrix/{run}/{task}/work")
 
 
+def candidate_branches(run: RunId, task: TaskId) -> str:
+    """What the branches of a step's candidates begin with."""
+    return f"refs/heads/orchestrix/{run}/{task}-"
+
+
+def candidate_branch(run: RunId, task: TaskId, candidate: int) -> RefName:
+    """The one branch that a candidate in a race may write."""
+    return RefName(f"{candidate_branches(run, task)}{candidate}/work")
+
+
 def integration_branch(run: RunId) -> RefName:
     return RefName(f"refs/heads/orchestrix/{run}/integration")
 

@@ -101,6 +101,12 @@ class Criterion(_Part):
 
 class _StepSettings(_Part):
     agent: Slug | None = None
+    candidates: (
+        Annotated[int, Field(ge=1, le=limits.CANDIDATES)]
+        | Annotated[list[Slug], Field(min_length=2, max_length=limits.CANDIDATES)]
+        | None
+    ) = None
+    budget: Annotated[float, Field(gt=0, le=limits.BUDGET_USD)] | None = None
     success_criteria: list[Title | Criterion] | None = None
     checks: list[Command | Check] | None = None
     allowed_tools: list[ToolName] | None = None

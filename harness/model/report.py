@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.model import duration
+from harness.model import contest, duration, usage
 from harness.model import events as ev
 from harness.model.state import StepState
 from harness.model.verdict import Reason
@@ -31,6 +31,7 @@ class Report:
     checks: tuple[dict[str, Any], ...]
     notes: tuple[str, ...] = field(default=())
     left: tuple[str, ...] = field(default=())
+    candidates: tuple[dict[str, Any], ...] = field(default=())
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -44,15 +45,18 @@ class Report:
             "checks": list(self.checks),
             "notes": list(self.notes),
             "left": list(self.left),
+            "candidates": list(self.candidates),
         }
 
 
 def build(run_id: str, step: StepState, facts: Sequence[ev.StepFact], run_notes: Sequence[str] = ()) -> Report:
     """The report as the log stands now, for any outcome, also for a step that never started."""
+    candidates = tuple(contest.rows(facts))
+    facts = contest.of_the_taken(facts)
     last = _last(facts, ev.AttemptFinished)
     snapshot = _last(facts, ev.SnapshotTaken)
     return Report(
-        front=_front(run_id, step, facts, last),
+        front=_front(run_id, step, facts),
         asked={
             "description": step.contract["step"]["description"],
             "owns": step.contract["ownership"]["paths"],
@@ -66,6 +70,7 @@ def build(run_id: str, step: StepState, facts: Sequence[ev.StepFact], run_notes:
         checks=tuple(_check(fact) for fact in facts if isinstance(fact, ev.CheckFinished)),
         notes=(*_notes(facts, snapshot), *run_notes),
         left=tuple(_left(run_id, step)),
+        candidates=candidates,
     )
 
 
@@ -73,9 +78,7 @@ def _last(facts: Sequence[ev.StepFact], kind: type[Any]) -> Any:
     return next((fact for fact in reversed(facts) if isinstance(fact, kind)), None)
 
 
-def _front(
-    run_id: str, step: StepState, facts: Sequence[ev.StepFact], last: ev.AttemptFinished | None
-) -> dict[str, Any]:
+def _front(run_id: str, step: StepState, facts: Sequence[ev.StepFact]) -> dict[str, Any]:
     tried = _last(facts, ev.SubagentAttempt)
     made = _last(facts, ev.WorkspacePreparing)
     return {
@@ -98,7 +101,7 @@ def _front(
         "sandbox": tried.sandbox if tried else None,
         "workspace": made.workspace if made else None,
         "workspace_why": made.why if made else None,
-        "usage": last.usage if last else {},
+        "usage": dict(step.usage),
     }
 
 
@@ -193,10 +196,21 @@ def markdown(report: Report) -> str:
         parts.append("## Success criteria\n\n" + rows)
     if report.checks:
         parts.append("## Checks\n\n" + "\n\n".join(_check_text(row) for row in report.checks))
+    if report.candidates:
+        parts.append("## Candidates\n\n" + "\n".join(_candidate(row) for row in report.candidates))
     if report.notes:
         parts.append("## Notes\n\n" + "\n".join(f"- {_inline(note)}" for note in report.notes))
     parts.append("## What is left\n\n" + ("\n".join(f"- {_inline(row)}" for row in report.left) or "Nothing."))
     return visible("\n\n".join(parts)) + "\n"
+
+
+def _candidate(row: dict[str, Any]) -> str:
+    """A line that begins as its ref ends, with attempt and candidate; the one that was taken stands out."""
+    size = f"{row['lines']} line{'' if row['lines'] == 1 else 's'}"
+    verdict = f"ready, {size}" if row["ok"] else f"{row['reason']}, {size}: {row['message']}"
+    words = _inline("; ".join(filter(None, [f"{row['agent']}: {verdict}", usage.sentence(row["usage"])])))
+    kept = f"; kept at {_code(row['kept_ref'])}" if row["kept_ref"] else ""
+    return f"- {row['attempt']}.{row['candidate']} " + (f"**{words}; taken**{kept}" if row["taken"] else words + kept)
 
 
 def _changes(report: Report) -> str:

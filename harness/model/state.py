@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.errors import IllegalTransition
 from harness.model import events as ev
-from harness.model import lifecycle
+from harness.model import lifecycle, usage
 from harness.model.ids import TaskId
 from harness.model.lifecycle import RunStatus, State
 
@@ -51,6 +51,7 @@ class StepState:
     workspaces: tuple[str, ...] = ()
     started_at: str | None = None
     ended_at: str | None = None
+    usage: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def done(self) -> bool:
@@ -87,6 +88,11 @@ class RunState:
         """Every child is closed and the run has its outcome; a retry adds children to a run that had ended."""
         outcome = self.status in (RunStatus.SUCCEEDED, RunStatus.FAILED)
         return outcome and all(step.done for step in self.steps.values())
+
+    @property
+    def usage(self) -> dict[str, int | float]:
+        """What all sub-agents told that they used, also those that were replaced."""
+        return usage.total(step.usage for step in (*self.superseded, *self.steps.values()))
 
     def ordered(self) -> list[StepState]:
         return sorted(self.steps.values(), key=lambda step: TaskId(step.task_id).order)
@@ -233,6 +239,7 @@ def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> St
         last_paths=tuple(fact.paths),
         last_retry_ms=fact.retry_in_ms,
         message=None if fact.ok else fact.message,
+        usage=usage.together((step.usage, fact.usage), {**step.usage, **fact.usage}),
     )
 
 

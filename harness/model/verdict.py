@@ -25,6 +25,7 @@ class Reason(StrEnum):
     CRITERION_FAILED = "criterion_failed"
     TOOL_DENIED = "tool_denied"
     CONTRACT_REFUSED = "contract_refused"
+    REPLAY_MISMATCH = "replay_mismatch"
     PARENT_TAMPERED = "parent_tampered"
     PARENT_CHANGED = "parent_changed"
     DEPENDENCY_FAILED = "dependency_failed"
@@ -45,6 +46,7 @@ _EXIT = {
     Reason.CRITERION_FAILED: Exit.VIOLATION,
     Reason.TOOL_DENIED: Exit.VIOLATION,
     Reason.CONTRACT_REFUSED: Exit.VIOLATION,
+    Reason.REPLAY_MISMATCH: Exit.VIOLATION,
     Reason.PARENT_TAMPERED: Exit.VIOLATION,
     Reason.PARENT_CHANGED: Exit.VIOLATION,
     Reason.CANCELLED: Exit.SIGINT,
@@ -54,6 +56,7 @@ _EXIT = {
 _FINAL = {
     Reason.AGENT_MISSING,
     Reason.CONTRACT_REFUSED,
+    Reason.REPLAY_MISMATCH,
     Reason.PARENT_TAMPERED,
     Reason.PARENT_CHANGED,
     Reason.MERGE_CONFLICT,

@@ -24,6 +24,7 @@ def run(state: RunState, *, held: bool) -> dict[str, Any]:
         "exit_code": state.exit_code,
         "created_at": state.created_at,
         "finished_at": state.finished_at,
+        "usage": state.usage,
         "steps": [step(item, state.run_id) for item in state.ordered()],
     }
 
@@ -48,4 +49,5 @@ def step(item: StepState, run_id: str) -> dict[str, Any]:
         "report": f".orchestrix/local/runs/{run_id}/step-{item.task_id}-result.md" if done else None,
         "changed_paths": list(item.changed_paths),
         "conflicts": [conflict["path"] for conflict in item.conflicts],
+        "usage": dict(item.usage),
     }

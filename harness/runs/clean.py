@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.model.ids import RefName, RunId, TaskId, keep_ref, work_branch
+from harness.model.ids import RunId, TaskId, candidate_branches, keep_ref, work_branch
 from harness.model.state import RunState
 from harness.wiring import Project
 
@@ -71,11 +71,12 @@ def _merged_branches(project: Project, state: RunState, *, dry_run: bool) -> lis
     kept = set(vcs.refs_under(f"refs/orchestrix/keep/{run}/").values())
     gone = []
     for step in state.ordered():
-        branch: RefName = work_branch(run, TaskId(step.task_id))
-        at = vcs.read_ref(branch)
-        merged = step.final_status == "completed" and at == step.commit
-        if at is not None and (merged or at in kept):
-            gone.append(Leftover(run, branch, "merged" if merged else "kept under refs/orchestrix/keep"))
-            if not dry_run:
-                vcs.delete_ref(branch, at)
+        task = TaskId(step.task_id)
+        for branch in (work_branch(run, task), *vcs.refs_under(candidate_branches(run, task))):
+            at = vcs.read_ref(branch)
+            merged = step.final_status == "completed" and at == step.commit
+            if at is not None and (merged or at in kept):
+                gone.append(Leftover(run, branch, "merged" if merged else "kept under refs/orchestrix/keep"))
+                if not dry_run:
+                    vcs.delete_ref(branch, at)
     return gone

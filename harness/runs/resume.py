@@ -12,6 +12,7 @@ from harness.model import events as ev
 from harness.model.ids import RunId
 from harness.model.state import RunState
 from harness.ports import Lease
+from harness.runs import replay
 from harness.wiring import Project, holder
 
 
@@ -19,6 +20,7 @@ def resume(project: Project, run_id: RunId, watch: Watch, *, accept_changed_plan
     """Continues from the log; a run that has ended is returned as it is; raises Busy while another coordinator lives."""
     parts = project.parts()
     state = parts.store.state(run_id)
+    replay.check_copy(project, state)
     if state.ended and record.is_complete(parts.store, parts.vcs, run_id):
         return state
     changed = _changed_plan(state)

@@ -11,6 +11,7 @@ from harness.model.plan import Plan
 from harness.model.schedule import schedule
 from harness.model.state import RunState
 from harness.model.verdict import Reason
+from harness.runs import replay
 from harness.wiring import Project, holder
 
 
@@ -18,6 +19,7 @@ def retry(project: Project, run_id: RunId, task: TaskId, watch: Watch) -> RunSta
     """The step and what failed because of it run again, on top of all that is merged; what was merged stays merged."""
     parts = project.parts()
     state = parts.store.state(run_id)
+    replay.check_copy(project, state)
     if state.status is RunStatus.RUNNING or state.steps[task].final_status != "failed":
         raise UsageError(
             f"step {task} of run {run_id} is not closed as failed", hint="`orchestrix resume` carries on with a run"

@@ -11,9 +11,11 @@ from harness.engine import create, launch, signals
 from harness.engine.journal import Watch
 from harness.engine.options import Options
 from harness.errors import Busy, EnvironmentProblem, UsageError
+from harness.model import candidates
 from harness.model import contract as contracts
 from harness.model.ids import CommitId, RefName, RunId
 from harness.model.state import RunState
+from harness.runs import replay
 from harness.wiring import Project, holder
 
 
@@ -31,8 +33,10 @@ def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
     vcs = project.repository
     target = RefName.branch(wish.into) if wish.into else vcs.head_branch()
     base = _base(project, loaded, wish, target)
-    _agents_exist(project, loaded)
     settings = project.settings
+    if project.recording is None:
+        _agents_exist(project, loaded)
+    replayed = "" if project.recording is None else replay.fitting(project.recording, loaded.plan)
     return create.Request(
         plan=loaded.plan,
         schedule=loaded.schedule,
@@ -54,6 +58,7 @@ def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
             link=tuple(settings.workspace_link),
             backoff_base_ms=settings.backoff_base_ms,
             recoveries=settings.recoveries,
+            replay=replayed,
         ),
     )
 
@@ -76,13 +81,14 @@ def _agents_exist(project: Project, loaded: LoadedPlan) -> None:
 
     known = registry.Registry(project.settings.agents)
     for idx, step in enumerate(loaded.plan.steps):
-        name = contracts.agent_of(contracts.with_defaults(loaded.plan, step))
-        found = known.available(name)
-        if not found.usable:
-            raise EnvironmentProblem(
-                f"step {idx} wants agent {name!r}, which is not available: {found.detail}",
-                hint=f"see `orchestrix agents`; known are {', '.join(known.names)}",
-            )
+        alone = contracts.agent_of(contracts.with_defaults(loaded.plan, step))
+        for name in candidates.of(loaded.plan, step) or (alone,):
+            found = known.available(name)
+            if not found.usable:
+                raise EnvironmentProblem(
+                    f"step {idx} wants agent {name!r}, which is not available: {found.detail}",
+                    hint=f"see `orchestrix agents`; known are {', '.join(known.names)}",
+                )
 
 
 def start(project: Project, wanted: create.Request, wish: Wish, watch: Watch) -> RunState:
@@ -91,6 +97,8 @@ def start(project: Project, wanted: create.Request, wish: Wish, watch: Watch) ->
     run_id = new_id(project, wanted, wish)
     who = holder()
     lease = parts.store.acquire(run_id, who)
+    if project.recording is not None:
+        replay.adopt(project.recording, project.recording_of(run_id))
     return signals.run(launch.begin(parts, lease, wanted, who, watch))
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Self
 
-from harness.errors import EnvironmentProblem, NotFound
-from harness.model.changes import Change, Merge, ParentDrift, Snapshot, Workspace, WorkspaceKind
+from harness.errors import EnvironmentProblem, NotFound, UsageError
+from harness.model.changes import Change, Edit, Merge, ParentDrift, Snapshot, Workspace, WorkspaceKind
 from harness.model.ids import CommitId, RefName, RunId, TreeId, record_ref
 from harness.ports import AgentRights
 from harness.vcs import (
     adopt,
     agent_git,
+    edits,
     effective,
     kinds,
     land,
@@ -132,6 +133,12 @@ class Repository:
         options = ("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", "--submodule=short")
         return Git(self.common_dir).porcelain("diff", *options, old, new, "--").out
 
+    def diff_lines(self, old: CommitId, new: CommitId) -> int:
+        """How many lines were added and removed; a binary file counts as one."""
+        listed = Git(self.common_dir).run("diff-tree", "-r", "-z", "--no-renames", "--numstat", old, new).items()
+        counts = [row.split(b"\t", 2)[:2] for row in listed]
+        return sum(1 if added == b"-" else int(added) + int(removed) for added, removed in counts)
+
     def merge(self, ours: CommitId, theirs: CommitId, base: CommitId) -> Merge:
         """The three-way merge that `git merge` would make with this base, attributes included; touches no checkout."""
         return self._merger.three_way(self._private_of(self._run), ours=ours, theirs=theirs, base=base)
@@ -139,6 +146,13 @@ class Repository:
     def with_file(self, tree: TreeId, path: str, content: bytes) -> TreeId:
         """The tree with one regular file added or replaced."""
         return self._objects.with_file(tree, path, content)
+
+    def edits(self, old: str, new: str) -> list[Edit]:
+        """Every path that differs between two trees, exact to the byte; raises UsageError for a submodule."""
+        return edits.between(Git(self.common_dir), old, new)
+
+    def blob(self, oid: str) -> bytes:
+        return self._objects.blob(oid)
 
     # Workspaces
 
@@ -215,6 +229,25 @@ class Repository:
             nested=tuple(taken.nested),
             warnings=(*taken.warnings, *told),
         )
+
+    def lay(
+        self, workspace: Workspace, start: str, made: Sequence[Edit], wanted: TreeId, content: Callable[[str], bytes]
+    ) -> None:
+        """Does recorded edits again in a fresh workspace; `content` gives the bytes of a blob.
+
+        Raises UsageError when the workspace does not begin with the tree `start`, or would not end with `wanted`.
+        """
+        if self.tree_of(workspace.start) != start:
+            raise UsageError(f"it began with tree {start[:12]}, this step begins with another one")
+        own = self._private_of(RunId(workspace.path.parent.parent.name))
+        for edit in made:
+            if edit.blob and self._objects.new_blob(content(edit.blob)) != edit.blob:
+                raise UsageError(f"what it holds as blob {edit.blob[:12]} is something else")
+        edits.lay(own.git(workspace.path), workspace.private_index, start, made, wanted)
+        left = self.snapshot(workspace, "Replayed", 0).tree
+        if left != wanted:
+            differing = ", ".join(change.path for change in self._objects.changes(wanted, left)[:10])
+            raise UsageError(f"what stood in the workspace before it differs: {differing}")
 
     def sweep_refs(self, workspace: Workspace) -> None:
         """Removes what an agent left among the refs besides its work branch; call it when its commits are kept."""

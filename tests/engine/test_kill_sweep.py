@@ -18,7 +18,7 @@ _QUICK = 14  # every 14th place in CI; `pytest -m sweep` takes them all
 
 
 def _steps() -> list[dict]:
-    """Five steps: one plain, one that conflicts with it, one that fails, one that is retried, one that needs two."""
+    """One plain, one that conflicts with it, one that fails, one that is retried, one that needs two, and a race."""
     return [
         shell("echo zero > a.txt", title="zero", owns=["a.txt"], checks=["test -s a.txt"]),
         shell("echo one > a.txt", title="conflicts", owns=["a.txt"]),
@@ -30,6 +30,13 @@ def _steps() -> list[dict]:
             retries=1,
         ),
         write("last.txt", "last\n", needs=[0, 3], checks=["test -s half.txt", "grep -q zero a.txt"]),
+        shell(
+            'seq "$ORCHESTRIX_CANDIDATE" > race.txt',
+            title="raced",
+            owns=["race.txt"],
+            candidates=3,
+            checks=["grep -q 2 race.txt"],
+        ),
     ]
 
 

@@ -73,6 +73,7 @@ EXIT_CODES = {
     "criterion_failed": 5,
     "tool_denied": 5,
     "contract_refused": 5,
+    "replay_mismatch": 5,
     "parent_tampered": 5,
     "parent_changed": 5,
     "timeout": 124,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -29,6 +31,10 @@ def register(app: typer.Typer) -> None:
         strict_parent: Annotated[
             bool, typer.Option("--strict-parent", help="Fail steps during which the parent checkout changed.")
         ] = False,
+        replay: Annotated[
+            Path | None,
+            typer.Option("--replay", metavar="FILE", help="Do the steps from a recording; no agent is started."),
+        ] = None,
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, start nothing.")] = False,
         as_json: Json = False,
         jsonl: Jsonl = False,
@@ -52,7 +58,7 @@ def register(app: typer.Typer) -> None:
             "strict_parent": strict_parent or None,
         }
         here = options.here(directory)
-        project = Project.at(here, flags)
+        project = dataclasses.replace(Project.at(here, flags), recording=replay)
         loaded = plans.load(plan, here)
         wish = start.Wish(base=base, into=into, run_id=run_id)
         wanted = start.request(project, loaded, wish)

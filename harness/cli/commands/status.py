@@ -8,6 +8,7 @@ import typer
 
 from harness.cli import options, output
 from harness.cli.options import Directory, Json, Run
+from harness.model import usage
 
 
 def register(app: typer.Typer) -> None:
@@ -36,8 +37,14 @@ def _people(data: dict[str, Any]) -> None:
     for step in data["steps"]:
         reason = f"  {step['close_reason']}" if step["close_reason"] else ""
         output.line(f"{step['task_id']:>4}  {step['state']:<18}{step['title']}{reason}")
+        told = usage.sentence(step["usage"])
+        if told:
+            output.line(f"      {' '.join(filter(None, [step['usage'].get('model'), told]))}")
         if step["kept_ref"] and step["final_status"] == "failed":
             output.line(f"      work kept at {step['kept_ref']}")
+    spent = usage.sentence(data["usage"])
+    if spent:
+        output.line(f"usage: {spent}")
     output.line(f"result: {data['head'][:12]} on {data['integration_ref']}")
     if data["status"] in ("waiting", "cancelled"):
         output.line(f"next: orchestrix resume {data['run_id']}")

@@ -13,6 +13,11 @@ from harness.model.events.attempt import (
     WorkspacePreparing,
     WorkspaceRemoved,
 )
+from harness.model.events.candidate import (
+    CandidateChosen,
+    CandidateJudged,
+    CandidateStarted,
+)
 from harness.model.events.envelope import (
     GENESIS,
     TYPES,
@@ -59,6 +64,9 @@ __all__ = [
     "GENESIS",
     "TYPES",
     "AttemptFinished",
+    "CandidateChosen",
+    "CandidateJudged",
+    "CandidateStarted",
     "CheckFinished",
     "Envelope",
     "Fact",

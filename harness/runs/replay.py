@@ -1,0 +1,41 @@
+"""A recording in the place of the agents of a plan."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from harness.errors import UsageError
+from harness.model import contract as contracts
+from harness.model.ids import RunId
+from harness.model.plan import Plan
+from harness.model.state import RunState
+from harness.store.recording_file import RecordingFile
+from harness.wiring import Project
+
+
+def fitting(path: Path, plan: Plan) -> str:
+    """The digest of the recording; raises UsageError, naming the first difference, when it is of another plan."""
+    file = RecordingFile.open(path)
+    why = file.recording.misfit([contracts.from_plan(plan, idx, "replayed") for idx in range(len(plan.steps))])
+    if why:
+        raise UsageError(f"{path} does not fit the plan: {why}", hint="`unzip -p FILE plan.json` prints its own plan")
+    return file.digest
+
+
+def check_copy(project: Project, state: RunState) -> None:
+    """Raises UsageError when the recording that a run keeps is not the one that it began with."""
+    begun = state.options.get("replay")
+    if begun and RecordingFile.open(project.recording_of(RunId(state.run_id))).digest != begun:
+        raise UsageError(
+            f"the recording of run {state.run_id} was changed", hint="start a new run with --replay and the original"
+        )
+
+
+def adopt(path: Path, target: Path) -> None:
+    """Copies the recording to the run's folder, whole or not at all, before the log says that it is there."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    shutil.copyfile(path, aside)
+    aside.replace(target)
