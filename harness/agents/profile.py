@@ -125,26 +125,32 @@ class Tools(_Part):
 
 
 class Line(_Part):
-    """What a line of JSON tells, if its fields have these values."""
+    """What a line of JSON tells, if its fields have these values; `fails_if` are patterns that make it a failure."""
 
     when: dict[Place, str | bool | int]
     take: dict[Taken, Place] = {}
     ends: bool = False
     fails: bool = False
+    fails_if: dict[Place, Pattern] = {}
     adds: bool = False
 
 
 class Document(_Part):
-    """A JSON file below the private home, read when the program has ended."""
+    """A JSON file below the private home, read when the program has ended; `succeeded` are the values of a success."""
 
     path: Inside
     take: dict[Taken, Place]
+    succeeded: dict[Place, str | bool | int] = {}
 
 
 class Output(_Part):
-    """How output is read: lines of JSON, a JSON file, or text by patterns whose groups are named as what they tell."""
+    """How output is read: lines of JSON, a JSON file, or text by patterns whose groups are named as what they tell.
+
+    `ends` is a pattern for the line of plain text after which nothing more comes.
+    """
 
     lines: list[Line] = []
+    ends: Pattern | None = None
     document: Document | None = None
     text: list[Pattern] = []
 

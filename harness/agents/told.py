@@ -30,7 +30,7 @@ class Told:
     def line(self, raw: bytes) -> bool:
         """Takes in one line; True when the program has told its result. Never raises: output is not to be trusted."""
         if not raw.lstrip().startswith(b"{"):
-            return False
+            return self._last(raw)
         try:
             event = json.loads(raw)
         except (ValueError, RecursionError):
@@ -40,10 +40,15 @@ class Told:
                 self._apply(event, rule, raw)
         return self.ended
 
+    def _last(self, raw: bytes) -> bool:
+        ends = self._output.ends
+        return ends is not None and re.search(ends, plain_text(raw)) is not None
+
     def _apply(self, event: Any, rule: Line, raw: bytes) -> None:
         self._take(event, rule.take, adds=rule.adds)
         self.ended = self.ended or rule.ends
-        if rule.fails or (rule.ends and self._values.pop("failed", False)):
+        wrong = any(re.search(pattern, str(_one(event, place))) for place, pattern in rule.fails_if.items())
+        if rule.fails or wrong or (rule.ends and self._values.pop("failed", False)):
             self.failed = True
             # The words for people first; what a pattern looks for may stand beside them.
             self.error = f"{self._values.get('error', '')}\n{plain_text(raw)}"[: limits.OUTPUT_EXCERPT_CHARS]
@@ -51,11 +56,14 @@ class Told:
     def document(self, text: str, rule: Document) -> None:
         """Takes in the JSON file that the program left; one that is none tells nothing."""
         try:
-            self._take(json.loads(text), rule.take, adds=False)
+            found = json.loads(text)
         except (ValueError, RecursionError):
             return
-        self.failed = bool(self._values.pop("failed", False))
-        self.error = str(self._values.get("error", ""))
+        self._take(found, rule.take, adds=False)
+        self.ended = True
+        if any(_one(found, place) != value for place, value in rule.succeeded.items()):
+            self.failed = True
+            self.error = str(self._values.get("error", ""))
 
     def text(self, output: str, patterns: Sequence[str]) -> None:
         """Takes in the named groups of the last place that each pattern finds."""
@@ -63,6 +71,8 @@ class Told:
             found = list(re.finditer(pattern, output, re.MULTILINE))
             if found:
                 self._keep({name: value for name, value in found[-1].groupdict().items() if value}, adds=False)
+        if "error" in self._values and not self.ended:
+            self.failed, self.error = True, str(self._values["error"])
 
     def _take(self, source: Any, places: Mapping[Any, str], *, adds: bool) -> None:
         self._keep({name: value for name, place in places.items() if (value := _all(source, place))}, adds=adds)
