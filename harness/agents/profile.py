@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,7 +15,6 @@ from harness.model import limits
 from harness.model.contract import DEFAULT_TOOLS
 from harness.model.plan import EnvName, Slug, Text, Word
 
-BUNDLED = Path(__file__).parent / "profiles"
 # What a template may name; everything else in braces is the file's own text.
 SLOT = re.compile(
     r"\{(prompt|prompt_file|home|workspace|model|session|tools|tool|url|slug|env:[A-Za-z_][A-Za-z0-9_]*)\}"
@@ -237,17 +235,6 @@ def _first(error: ValidationError) -> str:
     first: Any = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"])
     return f"{place}: {first['msg']}" if place else str(first["msg"])
-
-
-@cache
-def bundled_names() -> tuple[str, ...]:
-    """The programs that the package knows, without reading their files."""
-    return tuple(sorted(path.stem for path in BUNDLED.glob("*.toml")))
-
-
-@cache
-def bundled(name: str) -> Profile:
-    return load(BUNDLED / f"{name}.toml")
 
 
 def contract_tools(allowed: tuple[str, ...]) -> frozenset[str]:

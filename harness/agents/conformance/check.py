@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import secrets
 import tempfile
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -71,11 +72,11 @@ async def _denied(stage: Stage) -> str:
         refused = outcome.failure is not None and outcome.failure.reason is Reason.CONTRACT_REFUSED
         return "" if refused and not stage.server.requests() else "it was started under a contract that it cannot keep"
     call = {"run": "printf ran > ran.txt", "tool": shell}
-    await stage.play(
-        "obey", call, {"write": "after.txt", "content": "after"}, tools=("read_file", "write_file", "edit_file")
-    )
-    asked = [request for request in stage.server.requests("obey") if request.ask.tools][-1]
-    if shell in {tool.name for tool in asked.ask.tools}:
+    outcome = await stage.play("obey", call, tools=("read_file", "write_file", "edit_file"))
+    offered = [{tool.name for tool in request.ask.tools} for request in stage.server.requests("obey")]
+    if not any(offered):
+        return f"it did not ask its model with tools: {outcome.failure.message if outcome.failure else 'no failure'}"
+    if any(shell in names for names in offered):
         return f"it offered {shell} to the model"
     return "" if "ran.txt" not in stage.files() else f"it ran {shell} though it was not granted"
 
@@ -85,21 +86,28 @@ async def _cancelled(stage: Stage) -> str:
     word = f"orchestrix-{secrets.token_hex(8)}"
     act = {"run": f"touch started; sleep 600; : {word}"} if _shell(stage.profile) else {}
     task = asyncio.ensure_future(stage.play("obey" if act else "hang", *([act] if act else [])))
-    before = len(stage.server.requests("hang"))
-    try:
-        async with asyncio.timeout(_START_SECONDS):
-            while not task.done() and not (
-                (stage.here / "started").exists() if act else len(stage.server.requests("hang")) > before
-            ):
-                await asyncio.sleep(_LOOK_SECONDS)
-    except TimeoutError:
+    began = await asyncio.to_thread(_seen, lambda: task.done() or _at_work(stage))
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    if not began:
         return "it did not start its work in time"
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
     left = _carrying(word if act else str(stage.here.parent))
     return f"processes are left: {left}" if left else ""
+
+
+def _at_work(stage: Stage) -> bool:
+    return (stage.here / "started").exists() or bool(stage.server.requests("hang"))
+
+
+def _seen(event: Callable[[], bool]) -> bool:
+    """Looks until it happens, in a thread: a file that another program makes tells nobody."""
+    until = time.monotonic() + _START_SECONDS
+    while not event():
+        if time.monotonic() > until:
+            return False
+        time.sleep(_LOOK_SECONDS)
+    return True
 
 
 def _complains(scenario: str, reason: Reason) -> Callable[[Stage], Awaitable[str]]:
