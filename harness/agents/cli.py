@@ -50,7 +50,10 @@ class CliAgent:
         )
         attempt.read(result)
         usage = {"agent": self.profile.name, **attempt.told.usage}
-        return Outcome(attempt.failure(result), exit_code=result.exit_code, usage=usage)
+        exit_code = (
+            None if result.ending is Ending.ANSWERED else result.exit_code
+        )  # then the signal was the harness' own
+        return Outcome(attempt.failure(result), exit_code=exit_code, usage=usage)
 
     def refusal(self, job: Job) -> Failure | None:
         """Why the program may not even start: what it would do that the contract does not allow and nothing prevents."""

@@ -66,12 +66,15 @@ def claims(project: Project, name: str, told: Callable[[Claim], None]) -> list[C
     profile = project.agents.profile(name)
     if profile is None:
         raise UsageError(f"the agent {name!r:.80} has no profile to check", hint="see `orchestrix agents`")
-    return asyncio.run(_claims(profile, project.processes, told))
+    return asyncio.run(_claims(project, profile, told))
 
 
-async def _claims(profile: Profile, processes: Processes, told: Callable[[Claim], None]) -> list[Claim]:
+async def _claims(project: Project, profile: Profile, told: Callable[[Claim], None]) -> list[Claim]:
+    """Where workspaces are made, too: some programs distrust a directory that others may write."""
+    home = project.settings.state_home
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
     found = []
-    async for claim in check(profile, processes):
+    async for claim in check(profile, project.processes, home):
         told(claim)
         found.append(claim)
     return found

@@ -35,13 +35,13 @@ class Claim:
         return asdict(self)
 
 
-async def check(profile: Profile, processes: Processes) -> AsyncIterator[Claim]:
-    """Each claim as soon as it is known; without the program there is one claim, and it does not hold."""
+async def check(profile: Profile, processes: Processes, home: Path) -> AsyncIterator[Claim]:
+    """Each claim as soon as it is known, tried below `home`; without the program the first one does not hold."""
     found = await version(profile, processes)
     yield Claim("installed", found.path is not None, found.detail)
     if found.path is None:
         return
-    with tempfile.TemporaryDirectory(prefix="orchestrix-check-") as root, ModelServer() as server:
+    with tempfile.TemporaryDirectory(prefix="check-", dir=home) as root, ModelServer() as server:
         stage = Stage(Path(root), profile, processes, server)
         for name, claim in _CLAIMS.items():
             problem = await claim(stage)
@@ -76,8 +76,6 @@ async def _denied(stage: Stage) -> str:
     offered = [{tool.name for tool in request.ask.tools} for request in stage.server.requests("obey")]
     if not any(offered):
         return f"it did not ask its model with tools: {outcome.failure.message if outcome.failure else 'no failure'}"
-    if any(shell in names for names in offered):
-        return f"it offered {shell} to the model"
     return "" if "ran.txt" not in stage.files() else f"it ran {shell} though it was not granted"
 
 
