@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from harness.agents import private_home
 from harness.agents.profile import Profile, contract_tools, filled
@@ -201,7 +200,7 @@ def _complaint(profile: Profile, said: str) -> Failure | None:
     known, title = profile.complaints, profile.title
     if _matches(known.auth_failed, said):
         words = f"{title} was not let in by the model's service"
-        return Failure(Reason.AUTH_FAILED, words, hint=f"check {_keys(profile)}: {_excerpt(said)}")
+        return Failure(Reason.AUTH_FAILED, words, hint=f"check {_keys(profile)}; it said: {_excerpt(said, 200)}")
     if _matches(known.context_full, said):
         words = f"the step does not fit into the context of {title}'s model"
         return Failure(Reason.CONTEXT_FULL, words, hint="make the step smaller, or choose another model")
@@ -229,5 +228,5 @@ def _plain_failure(profile: Profile, told: Told, result: ProcessResult) -> Failu
     return Failure(Reason.AGENT_FAILED, f"{profile.title} {how}" + (f"; it said last: {said}" if said else ""))
 
 
-def _excerpt(text: Any) -> str:
-    return str(text).strip()[:1000]
+def _excerpt(text: str, characters: int = 1000) -> str:
+    return text.strip()[:characters]

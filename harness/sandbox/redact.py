@@ -39,15 +39,18 @@ class Redactor:
         """What can be shown by now; the end is held back while a value could still begin in it."""
         if self._pattern is None:
             return data
-        masked = self._pattern.sub(_mask, self._held + data)
-        cut = max(0, len(masked) - self._held_back)
-        self._held = masked[cut:]
-        return masked[:cut]
+        held = self._held + data
+        cut = max(0, len(held) - self._held_back)
+        for found in self._pattern.finditer(held):
+            if found.start() < cut < found.end():
+                cut = found.end()
+        self._held = held[cut:]
+        return self._pattern.sub(_mask, held[:cut])
 
     def rest(self) -> bytes:
         """What was held back to the end."""
         held, self._held = self._held, b""
-        return held
+        return held if self._pattern is None else self._pattern.sub(_mask, held)
 
 
 def _mask(found: re.Match[bytes]) -> bytes:
