@@ -43,9 +43,10 @@ async def version(profile: Profile, processes: Processes) -> Detected:
             rights=Rights(writable=(here,)),
         )
         try:
-            result = await processes.run(spec, on_start=lambda _who: None)
+            await processes.run(spec, on_start=lambda _who: None)
         except EnvironmentProblem as error:
             return Detected(path, "", f"{path}; its version cannot be asked: {error.message}")
-    found = re.search(profile.detect.pattern, result.output_tail)
-    said = (found[1] if found.re.groups else found[0]) if found else ""
-    return Detected(path, said, path if said else f"{path}; it did not say its version")
+        said = spec.log.read_text(errors="replace") if spec.log.exists() else ""
+    found = re.search(profile.detect.pattern, said)
+    number = (found[1] if found.re.groups else found[0]) if found else ""
+    return Detected(path, number, path if number else f"{path}; it did not say its version")

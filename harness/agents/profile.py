@@ -159,12 +159,16 @@ class Output(_Part):
 
 
 class Complaints(_Part):
-    """How the program says why it cannot go on; looked for in its error, never in what it did."""
+    """How the program says why it cannot go on; looked for in its error, never in what it did.
+
+    `waits` says that it waits out rate limits by itself, for longer than anybody wants to try.
+    """
 
     rate_limited: list[Pattern] = []
     auth_failed: list[Pattern] = []
     context_full: list[Pattern] = []
     retry_after: list[Pattern] = []
+    waits: bool = False
 
 
 class Check(_Part):
