@@ -55,9 +55,7 @@ def main() -> int:
             answer = _ask(messages, granted)
         except urllib.error.HTTPError as error:
             with error:
-                print(
-                    json.dumps({"type": "error", "text": f"status {error.code}: {error.read().decode()}"}), flush=True
-                )
+                _tell(json.dumps({"type": "error", "text": f"status {error.code}: {error.read().decode()}"}))
             return 0
         used = {
             "in": used["in"] + answer["usage"]["prompt_tokens"],
