@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # the CLI's quick commands need these seams, not pydantic beh
     from harness.model.contract import Contract
     from harness.model.events import Envelope, Fact
     from harness.model.ids import CommitId, RefName, RunId, TreeId
-    from harness.model.process import ProcessIdentity, ProcessResult, ProcessSpec
+    from harness.model.process import Means, ProcessIdentity, ProcessResult, ProcessSpec
     from harness.model.state import RunState
     from harness.model.verdict import Failure
 
@@ -220,6 +220,8 @@ class Job:
     private: Path
     log: Path
     candidate: int = 1
+    confined: bool = False
+    previous_usage: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,5 +244,11 @@ class Execute(Protocol):
     """Runs one program of this step: the engine adds rights, limits, log and events."""
 
     async def __call__(
-        self, argv: Sequence[str], *, purpose: str, stdin: bytes = b"", env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        purpose: str,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        means: Means | None = None,
     ) -> ProcessResult: ...

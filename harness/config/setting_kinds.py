@@ -11,6 +11,7 @@ from typing import Any
 from harness.model import duration, limits
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
+_MODEL = re.compile(r"[A-Za-z0-9][\w./:@+-]{0,200}")
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -100,6 +101,13 @@ def argument_list(value: Any) -> tuple[str, ...]:
     return _texts(value)
 
 
+def model_name(value: Any) -> str:
+    """A model as its service calls it; raises ValueError."""
+    if not isinstance(value, str) or not _MODEL.fullmatch(value):
+        raise ValueError("must be the name of a model, such as provider/model-1")
+    return value
+
+
 def _number(text: str) -> int:
     try:
         return int(text)
@@ -132,6 +140,7 @@ KINDS: dict[str, Kind] = {
     "workspace.copy": Kind((), _inside, _commas, "untracked files that are copied into each workspace"),
     "workspace.link": Kind((), _inside, _commas, "untracked files that are linked into each workspace"),
     "backoff_base": Kind(limits.BACKOFF_BASE_MS, _milliseconds, str, "wait before the first retry; doubles after it"),
+    "resume_sessions": Kind(False, _flag, _truth, "a retry carries on with the agent's session where it can"),
     "recoveries": Kind(
         limits.RECOVERIES, _whole(0, 100), _number, "coordinator deaths in one step before it is parked"
     ),

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness.config import reading
-from harness.config.setting_kinds import KINDS, argument_list
+from harness.config.setting_kinds import KINDS, argument_list, model_name
 from harness.errors import ConfigInvalid
 from harness.model import limits
 
 PROJECT_FILE = Path(".orchestrix") / "config.toml"
-_AGENT = re.compile(r"agents\.([a-z0-9][a-z0-9_-]{0,62})\.command")
+_AGENT = re.compile(r"agents\.([a-z0-9][a-z0-9_-]{0,62})\.(command|model)")
+_AGENT_CHECKS = {"command": argument_list, "model": model_name}
 _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 
 
@@ -39,7 +40,9 @@ class Settings:
     workspace_link: tuple[str, ...]
     backoff_base_ms: int
     recoveries: int
+    resume_sessions: bool
     agents: Mapping[str, tuple[str, ...]]
+    models: Mapping[str, str]
     sources: Mapping[str, str]
 
     @property
@@ -52,6 +55,7 @@ class Settings:
         values = {
             **{key: getattr(self, _field(key)) for key in KINDS},
             **{f"agents.{name}.command": command for name, command in sorted(self.agents.items())},
+            **{f"agents.{name}.model": model for name, model in sorted(self.models.items())},
         }
         for key, value in values.items():
             shown = list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
@@ -74,8 +78,16 @@ def load(root: Path | None, flags: Mapping[str, Any], environ: Mapping[str, str]
     for layer in layers:
         for key, value, source in layer:
             values[key], sources[key] = value, source
-    agents = {match[1]: values.pop(key) for key in list(values) if (match := _AGENT.fullmatch(key))}
-    return Settings(**{_field(key): value for key, value in values.items()}, agents=agents, sources=sources)
+    of_agents: dict[str, dict[str, Any]] = {field: {} for field in _AGENT_CHECKS}
+    for key in list(values):
+        if match := _AGENT.fullmatch(key):
+            of_agents[match[2]][match[1]] = values.pop(key)
+    return Settings(
+        **{_field(key): value for key, value in values.items()},
+        agents=of_agents["command"],
+        models=of_agents["model"],
+        sources=sources,
+    )
 
 
 def _field(key: str) -> str:
@@ -83,7 +95,16 @@ def _field(key: str) -> str:
 
 
 def _user_file(environ: Mapping[str, str]) -> Path:
-    return _xdg(environ, "XDG_CONFIG_HOME", ".config") / "orchestrix" / "config.toml"
+    return _user_folder(environ) / "config.toml"
+
+
+def _user_folder(environ: Mapping[str, str]) -> Path:
+    return _xdg(environ, "XDG_CONFIG_HOME", ".config") / "orchestrix"
+
+
+def profile_folders(root: Path, environ: Mapping[str, str] | None = None) -> tuple[Path, ...]:
+    """Where users and projects keep profiles of agent programs."""
+    return _user_folder(os.environ if environ is None else environ) / "agents", root / PROJECT_FILE.parent / "agents"
 
 
 def _state_home(environ: Mapping[str, str]) -> Path:
@@ -152,7 +173,8 @@ def _flattened(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _checked(place: str, key: str, value: Any) -> Any:
-    check = argument_list if _AGENT.fullmatch(key) else KINDS[key].check if key in KINDS else None
+    agent = _AGENT.fullmatch(key)
+    check = _AGENT_CHECKS[agent[2]] if agent else KINDS[key].check if key in KINDS else None
     if check is None:
         raise ConfigInvalid(f"{place}: unknown setting {key!r:.80}", hint=_instead(key))
     try:
@@ -163,11 +185,15 @@ def _checked(place: str, key: str, value: Any) -> Any:
 
 def _instead(key: str) -> str:
     if key.startswith("agents"):
-        return 'an agent is [agents.<name>], in lower case, with command = ["program", "argument"]'
+        return 'an agent is [agents.<name>], in lower case, with command = ["program", "argument"] or model = "name"'
     import difflib  # noqa: PLC0415 - good settings do not pay for it
 
     close = [f"{key}.kind"] if f"{key}.kind" in KINDS else difflib.get_close_matches(key, KINDS, n=1)
-    return f"did you mean {close[0]}?" if close else f"settings: {', '.join(KINDS)}, agents.<name>.command"
+    return (
+        f"did you mean {close[0]}?"
+        if close
+        else f"settings: {', '.join(KINDS)}, agents.<name>.command, agents.<name>.model"
+    )
 
 
 def _line(text: str, key: str) -> int:

@@ -12,7 +12,7 @@ from harness.model import events as ev
 from harness.model.changes import Workspace
 from harness.model.contract import Contract
 from harness.model.ids import TaskId
-from harness.model.process import ProcessIdentity, ProcessLimits, ProcessResult, ProcessSpec, Rights
+from harness.model.process import Means, ProcessIdentity, ProcessLimits, ProcessResult, ProcessSpec, Rights
 
 
 @dataclass(slots=True)
@@ -37,8 +37,10 @@ class StepExecute:
         purpose: str,
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
+        means: Means | None = None,
     ) -> ProcessResult:
         limits = self.contract.limits
+        means = means or Means()
         wall = {"setup": limits.setup_timeout_ms, "check": limits.check_timeout_ms}.get(
             purpose, self.contract.execution.attempt_timeout_ms
         )
@@ -54,11 +56,13 @@ class StepExecute:
             stdin=stdin,
             inactivity_ms=limits.inactivity_timeout_ms,
             rights=Rights(
-                writable=(self.workspace.path, *rights.writable),
+                writable=(self.workspace.path, *rights.writable, *means.writable),
                 readable=(self.workspace.private, *rights.readable),
                 mounts=rights.mounts,
             ),
             limits=ProcessLimits(processes=limits.processes, memory_bytes=limits.memory_bytes, file_bytes=limits.bytes),
+            secrets=means.secrets,
+            until=means.until,
         )
         failpoints.hit(f"before:process.{purpose}")
         result = await self.ctx.parts.processes.run(spec, on_start=lambda who: self._started(who, purpose))

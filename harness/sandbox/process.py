@@ -55,12 +55,14 @@ class Door(ABC):
         refusal = _cannot_start(spec)
         if refusal:
             return self._result(Ending.NOT_FOUND, None, began, message=refusal)
-        transcript = Transcript(spec.log, spec.limits.output_head, spec.limits.output_tail)
+        transcript = Transcript(spec.log, spec.limits.output_head, spec.limits.output_tail, spec.secrets)
         try:
             child = self._spawn(spec, transcript)
             if isinstance(child, str):
                 transcript.close()
                 return self._result(Ending.NOT_FOUND, None, began, message=child)
+            if spec.until is not None:
+                child.watch(spec.until)
             try:
                 ending = await self._live(child, spec, on_start)
             finally:
@@ -140,12 +142,15 @@ async def _watch(child: Child, spec: ProcessSpec) -> Ending:
     while True:
         quiet_until = deadline if spec.inactivity_ms is None else child.last_output + spec.inactivity_ms / 1000
         await asyncio.wait(
-            {child.exited, child.broken},
+            {child.exited, child.broken, child.answered},
             timeout=max(0.0, min(deadline, quiet_until, clock() + _COUNT_SECONDS) - clock()),
             return_when=asyncio.FIRST_COMPLETED,
         )
         if child.exited.done() or child.broken.done():
             return Ending.EXITED
+        if child.answered.done():
+            left_alone = await child.exits_within(limits.RESULT_GRACE_MS / 1000)
+            return Ending.EXITED if left_alone else Ending.ANSWERED
         if clock() >= deadline:
             return Ending.TIMEOUT
         if spec.inactivity_ms is not None and clock() >= child.last_output + spec.inactivity_ms / 1000:
