@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # the CLI's quick commands need these seams, not pydantic beh
 
     from harness.model.changes import Change, Merge, ParentDrift, Snapshot, Workspace
     from harness.model.contract import Contract
-    from harness.model.events import Envelope, Fact
+    from harness.model.events import Envelope, Fact, StepFact
     from harness.model.ids import CommitId, RefName, RunId, TreeId
     from harness.model.process import ProcessIdentity, ProcessResult, ProcessSpec
     from harness.model.state import RunState
@@ -178,6 +178,7 @@ class Channel:
 
 
 Talk = Callable[[Channel], Awaitable[None]]
+OnOutput = Callable[[bytes], None]
 
 
 class Processes(Protocol):
@@ -199,11 +200,17 @@ class Processes(Protocol):
         """Ends what is left of a dead coordinator's process tree; never a process that only reuses the pid."""
 
     async def run(
-        self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None], talk: Talk | None = None
+        self,
+        spec: ProcessSpec,
+        *,
+        on_start: Callable[[ProcessIdentity], None],
+        talk: Talk | None = None,
+        on_output: OnOutput | None = None,
     ) -> ProcessResult:
         """Runs to the end of the whole process tree; cancelling the call ends the tree before it returns.
 
         With `talk` stdin and stdout belong to the conversation, and the tree is ended when `talk` returns.
+        `on_output` hears what goes into the log, as it comes.
         """
 
 
@@ -212,6 +219,12 @@ class Tools(Protocol):
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """What the tool answered; raises ContractViolation when it is not allowed, ToolFailed when it did not work."""
+
+
+class Note(Protocol):
+    """Logs a fact about the step; durable when it returns."""
+
+    def __call__(self, kind: type[StepFact], **values: object) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +238,7 @@ class Job:
     env: Mapping[str, str]
     private: Path
     log: Path
+    note: Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,3 +268,8 @@ class Execute(Protocol):
         self, argv: Sequence[str], talk: Talk, *, purpose: str, env: Mapping[str, str] | None = None
     ) -> ProcessResult:
         """Runs a program and a conversation with it; the program is ended when the conversation is over."""
+
+    async def aside(
+        self, argv: Sequence[str], *, name: str, on_output: OnOutput, env: Mapping[str, str] | None = None
+    ) -> ProcessResult:
+        """Runs a program while another one of the step runs, with a log of its own."""

@@ -104,7 +104,7 @@ class Project:
         from harness.sandbox import environment  # noqa: PLC0415 - as above
         from harness.tools.broker import Broker  # noqa: PLC0415 - as above
 
-        table = registry.Registry(self.settings.agents)
+        table = registry.Registry(self.settings.agents, self.settings.acp_agents)
         return Parts(
             store=self.store,
             vcs=self.repository,

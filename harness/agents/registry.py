@@ -6,8 +6,10 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.agents.acp.agent import NEEDS, AcpAgent, installed
 from harness.agents.actions import ActionsAgent
 from harness.agents.command import CommandAgent
+from harness.config.acp_program import AcpProgram
 from harness.errors import EnvironmentProblem
 from harness.ports import Agent
 
@@ -27,12 +29,13 @@ class Availability:
 class Registry:
     """Agents of this installation; a name of the table cannot be taken by settings."""
 
-    def __init__(self, programs: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, programs: Mapping[str, Sequence[str]], speaking: Mapping[str, AcpProgram] | None = None) -> None:
         self._programs = {name: tuple(argv) for name, argv in programs.items() if name not in _BUILT_IN}
+        self._speaking = {name: program for name, program in (speaking or {}).items() if name not in _BUILT_IN}
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (*_BUILT_IN, *sorted(self._programs))
+        return (*_BUILT_IN, *sorted([*self._programs, *self._speaking]))
 
     def agent(self, name: str) -> Agent:
         """The agent of this name; raises EnvironmentProblem, naming those that exist."""
@@ -40,6 +43,8 @@ class Registry:
             return _BUILT_IN[name]()
         if name in self._programs:
             return CommandAgent(self._programs[name])
+        if name in self._speaking:
+            return AcpAgent(self._speaking[name])
         raise EnvironmentProblem(
             f"there is no agent {name!r:.80}",
             hint=f"the agents are {', '.join(self.names)}; name a program for it in the settings",
@@ -49,9 +54,12 @@ class Registry:
         """Looks, but starts nothing."""
         if name in _BUILT_IN:
             return Availability(name, name, usable=True, detail="built in")
-        argv = self._programs.get(name)
+        if name in self._speaking and not installed():
+            return Availability(name, "acp", usable=False, detail=f"the library {NEEDS} is not installed")
+        argv = self._programs.get(name) or (self._speaking[name].command if name in self._speaking else None)
         if argv is None:
             return Availability(name, "unknown", usable=False, detail="not in the settings")
         found = shutil.which(argv[0]) if argv else None
         detail = found or f"program {argv[0] if argv else ''!r} was not found"
-        return Availability(name, "command", usable=found is not None, detail=detail)
+        kind = "acp" if name in self._speaking else "command"
+        return Availability(name, kind, usable=found is not None, detail=detail)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.engine import failpoints
@@ -13,7 +13,7 @@ from harness.model.changes import Workspace
 from harness.model.contract import Contract
 from harness.model.ids import TaskId
 from harness.model.process import ProcessIdentity, ProcessLimits, ProcessResult, ProcessSpec, Rights
-from harness.ports import Talk
+from harness.ports import OnOutput, Talk
 
 
 @dataclass(slots=True)
@@ -46,6 +46,12 @@ class StepExecute:
     ) -> ProcessResult:
         return await self._run(self._spec(argv, purpose, env), purpose, talk)
 
+    async def aside(
+        self, argv: Sequence[str], *, name: str, on_output: OnOutput, env: Mapping[str, str] | None = None
+    ) -> ProcessResult:
+        spec = replace(self._spec(argv, "tool", env), log=self.log.with_name(f"{self.log_name}-{name}.log"))
+        return await self._run(spec, "tool", on_output=on_output)
+
     def _spec(
         self, argv: Sequence[str], purpose: str, env: Mapping[str, str] | None, stdin: bytes = b""
     ) -> ProcessSpec:
@@ -72,9 +78,13 @@ class StepExecute:
             limits=ProcessLimits(processes=limits.processes, memory_bytes=limits.memory_bytes, file_bytes=limits.bytes),
         )
 
-    async def _run(self, spec: ProcessSpec, purpose: str, talk: Talk | None = None) -> ProcessResult:
+    async def _run(
+        self, spec: ProcessSpec, purpose: str, talk: Talk | None = None, on_output: OnOutput | None = None
+    ) -> ProcessResult:
         failpoints.hit(f"before:process.{purpose}")
-        result = await self.ctx.parts.processes.run(spec, on_start=lambda who: self._started(who, purpose), talk=talk)
+        result = await self.ctx.parts.processes.run(
+            spec, on_start=lambda who: self._started(who, purpose), talk=talk, on_output=on_output
+        )
         failpoints.hit(f"after:process.{purpose}")
         return result
 

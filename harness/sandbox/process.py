@@ -6,7 +6,6 @@ import asyncio
 import errno
 import os
 import shutil
-import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
@@ -16,10 +15,10 @@ from typing import Any
 from harness.errors import EnvironmentProblem
 from harness.model import limits
 from harness.model.process import Ending, ProcessIdentity, ProcessResult, ProcessSpec
-from harness.ports import Talk
+from harness.ports import OnOutput, Talk
 from harness.sandbox import identity, tree
 from harness.sandbox.child import Child
-from harness.sandbox.conversation import Conversation
+from harness.sandbox.conversation import Conversation, Line
 from harness.sandbox.output import Transcript
 
 _COUNT_SECONDS = 0.5
@@ -35,7 +34,7 @@ class Door(ABC):
         self.why = why
 
     @abstractmethod
-    def _start(self, spec: ProcessSpec, transcript: Transcript, line: socket.socket | None) -> Child:
+    def _start(self, spec: ProcessSpec, transcript: Transcript, line: Line | None) -> Child:
         """Starts what confines the program; the program itself waits for `release`. It is talked with over `line`."""
 
     @abstractmethod
@@ -50,11 +49,17 @@ class Door(ABC):
         return identity.end(who)
 
     async def run(
-        self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None], talk: Talk | None = None
+        self,
+        spec: ProcessSpec,
+        *,
+        on_start: Callable[[ProcessIdentity], None],
+        talk: Talk | None = None,
+        on_output: OnOutput | None = None,
     ) -> ProcessResult:
         """Runs to the end of the whole process tree; cancelling the call ends the tree before it returns.
 
         With `talk` stdin and stdout belong to the conversation, and the tree is ended when `talk` returns.
+        `on_output` hears what goes into the log, as it comes.
         Raises EnvironmentProblem when the confinement, the log or the machine fails; the tree is dead then, too.
         """
         began = time.monotonic()
@@ -68,6 +73,7 @@ class Door(ABC):
             if isinstance(child, str):
                 transcript.close()
                 return self._result(Ending.NOT_FOUND, None, began, message=child)
+            child.on_output = on_output
             try:
                 ending = await self._live(child, spec, on_start, conversation)
             finally:

@@ -15,7 +15,8 @@ def register(app: typer.Typer) -> None:
         from harness.agents.registry import Registry  # noqa: PLC0415 - loaded when asked for
         from harness.wiring import Project  # noqa: PLC0415 - as above
 
-        known = Registry(Project.at(options.here(directory)).settings.agents)
+        settings = Project.at(options.here(directory)).settings
+        known = Registry(settings.agents, settings.acp_agents)
         rows = [
             {"name": row.name, "kind": row.kind, "available": row.usable, "detail": row.detail}
             for row in map(known.available, known.names)
