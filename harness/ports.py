@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # the CLI's quick commands need these seams, not pydantic beh
     from harness.model.contract import Contract
     from harness.model.events import Envelope, Fact, StepFact
     from harness.model.ids import CommitId, RefName, RunId, TreeId
-    from harness.model.process import ProcessIdentity, ProcessResult, ProcessSpec
+    from harness.model.process import Means, ProcessIdentity, ProcessResult, ProcessSpec
     from harness.model.state import RunState
     from harness.model.verdict import Failure
 
@@ -227,6 +227,10 @@ class Note(Protocol):
     def __call__(self, kind: type[StepFact], **values: object) -> None: ...
 
 
+def _nowhere(kind: type[StepFact], **values: object) -> None:
+    """An attempt that is no part of a run has no log."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """One attempt, as an agent sees it."""
@@ -238,7 +242,9 @@ class Job:
     env: Mapping[str, str]
     private: Path
     log: Path
-    note: Note
+    confined: bool = False
+    previous_usage: Mapping[str, Any] = field(default_factory=dict)
+    note: Note = _nowhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,11 +267,23 @@ class Execute(Protocol):
     """Runs one program of this step: the engine adds rights, limits, log and events."""
 
     async def __call__(
-        self, argv: Sequence[str], *, purpose: str, stdin: bytes = b"", env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        purpose: str,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        means: Means | None = None,
     ) -> ProcessResult: ...
 
     async def talk(
-        self, argv: Sequence[str], talk: Talk, *, purpose: str, env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        talk: Talk,
+        *,
+        purpose: str,
+        env: Mapping[str, str] | None = None,
+        means: Means | None = None,
     ) -> ProcessResult:
         """Runs a program and a conversation with it; the program is ended when the conversation is over."""
 

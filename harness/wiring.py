@@ -15,6 +15,7 @@ from harness.errors import EnvironmentProblem, NotFound, UsageError
 from harness.model.ids import RunId
 
 if TYPE_CHECKING:
+    from harness.agents.registry import Registry
     from harness.config.settings import Settings
     from harness.engine.parts import Parts
     from harness.ports import Processes, Store
@@ -97,20 +98,29 @@ class Project:
         if not (folder / "local" / ".gitignore").exists():
             (folder / "local" / ".gitignore").write_text("*\n", encoding="utf-8")
 
+    @cached_property
+    def agents(self) -> Registry:
+        """Every agent that a plan can name here; raises ConfigInvalid."""
+        from harness.agents.profile_table import ProfileTable  # noqa: PLC0415 - only a run needs these
+        from harness.agents.registry import Registry  # noqa: PLC0415 - as above
+
+        folders = settings_file.profile_folders(self.root)
+        table = ProfileTable(folders, self.settings.models, self.settings.resume_sessions)
+        return Registry(self.settings.agents, table, self.settings.acp_agents)
+
     def parts(self) -> Parts:
         """Everything that the engine is given."""
-        from harness.agents import prompt, registry  # noqa: PLC0415 - only a run needs these
+        from harness.agents import prompt  # noqa: PLC0415 - only a run needs these
         from harness.engine.parts import Parts  # noqa: PLC0415 - as above
         from harness.sandbox import environment  # noqa: PLC0415 - as above
         from harness.tools.broker import Broker  # noqa: PLC0415 - as above
 
-        table = registry.Registry(self.settings.agents, self.settings.acp_agents)
         return Parts(
             store=self.store,
             vcs=self.repository,
             processes=self.processes,
             clock=self.clock,
-            agent=table.agent,
+            agent=self.agents.agent,
             make_tools=Broker,
             prompt=prompt.render,
             environment=lambda passed: environment.inherited(os.environ, passed),

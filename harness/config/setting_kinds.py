@@ -12,6 +12,7 @@ from harness.config.acp_program import SERVICES
 from harness.model import duration, limits
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
+_MODEL = re.compile(r"[A-Za-z0-9][\w./:@+-]{0,200}")
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -115,6 +116,13 @@ def _services(value: Any) -> tuple[str, ...]:
     return names
 
 
+def model_name(value: Any) -> str:
+    """A model as its service calls it; raises ValueError."""
+    if not isinstance(value, str) or not _MODEL.fullmatch(value):
+        raise ValueError("must be the name of a model, such as provider/model-1")
+    return value
+
+
 def _number(text: str) -> int:
     try:
         return int(text)
@@ -143,6 +151,7 @@ KINDS: dict[str, Kind] = {
     "workspace.copy": Kind((), _inside, _commas, "untracked files that are copied into each workspace"),
     "workspace.link": Kind((), _inside, _commas, "untracked files that are linked into each workspace"),
     "backoff_base": Kind(limits.BACKOFF_BASE_MS, _milliseconds, str, "wait before the first retry; doubles after it"),
+    "resume_sessions": Kind(False, _flag, _truth, "a retry carries on with the agent's session where it can"),
     "recoveries": Kind(
         limits.RECOVERIES, _whole(0, 100), _number, "coordinator deaths in one step before it is parked"
     ),
@@ -151,8 +160,10 @@ KINDS: dict[str, Kind] = {
 # The fields of [agents.<name>].
 AGENT_FIELDS: dict[str, Callable[[Any], Any]] = {
     "command": argument_list,
+    "model": model_name,
     "acp": argument_list,
     "mode": _word,
     "auth": _word,
+    "env": _names,
     "serves": _services,
 }

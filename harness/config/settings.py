@@ -38,8 +38,10 @@ class Settings:
     workspace_link: tuple[str, ...]
     backoff_base_ms: int
     recoveries: int
+    resume_sessions: bool
     agents: Mapping[str, tuple[str, ...]]
     acp_agents: Mapping[str, AcpProgram]
+    models: Mapping[str, str]
     sources: Mapping[str, str]
 
     @property
@@ -50,7 +52,7 @@ class Settings:
     def _acp_rows(self) -> Iterator[tuple[str, Any]]:
         for name, program in sorted(self.acp_agents.items()):
             yield f"agents.{name}.acp", program.command
-            for field in ("mode", "auth", "serves"):
+            for field in ("mode", "auth", "env", "serves"):
                 yield f"agents.{name}.{field}", getattr(program, field)
 
     def rows(self) -> Iterator[tuple[str, Any, str]]:
@@ -59,6 +61,7 @@ class Settings:
             **{key: getattr(self, _field(key)) for key in KINDS},
             **{f"agents.{name}.command": command for name, command in sorted(self.agents.items())},
             **{key: value for key, value in self._acp_rows() if key in self.sources},
+            **{f"agents.{name}.model": model for name, model in sorted(self.models.items())},
         }
         for key, value in values.items():
             shown = list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
@@ -89,6 +92,7 @@ def load(root: Path | None, flags: Mapping[str, Any], environ: Mapping[str, str]
     return Settings(
         **{_field(key): value for key, value in values.items()},
         agents={name: command for (name, field), command in fields.items() if field == "command"},
+        models={name: model for (name, field), model in fields.items() if field == "model"},
         acp_agents=speaking,
         sources=sources,
     )
@@ -99,7 +103,16 @@ def _field(key: str) -> str:
 
 
 def _user_file(environ: Mapping[str, str]) -> Path:
-    return _xdg(environ, "XDG_CONFIG_HOME", ".config") / "orchestrix" / "config.toml"
+    return _user_folder(environ) / "config.toml"
+
+
+def _user_folder(environ: Mapping[str, str]) -> Path:
+    return _xdg(environ, "XDG_CONFIG_HOME", ".config") / "orchestrix"
+
+
+def profile_folders(root: Path, environ: Mapping[str, str] | None = None) -> tuple[Path, ...]:
+    """Where users and projects keep profiles of agent programs."""
+    return _user_folder(os.environ if environ is None else environ) / "agents", root / PROJECT_FILE.parent / "agents"
 
 
 def _state_home(environ: Mapping[str, str]) -> Path:
@@ -180,14 +193,14 @@ def _checked(place: str, key: str, value: Any) -> Any:
 
 def _instead(key: str) -> str:
     if key.startswith("agents"):
-        return 'an agent is [agents.<name>], in lower case, with command = ["program", "argument"], or acp = [...]'
+        return 'an agent is [agents.<name>], in lower case, with command = [...], model = "name" or acp = [...]'
     import difflib  # noqa: PLC0415 - good settings do not pay for it
 
     close = difflib.get_close_matches(key, KINDS, n=1)
     return (
         f"did you mean {close[0]}?"
         if close
-        else f"settings: {', '.join(KINDS)}, agents.<name>.command, agents.<name>.acp"
+        else f"settings: {', '.join(KINDS)}, agents.<name>.command, agents.<name>.model, agents.<name>.acp"
     )
 
 

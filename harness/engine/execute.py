@@ -12,7 +12,7 @@ from harness.model import events as ev
 from harness.model.changes import Workspace
 from harness.model.contract import Contract
 from harness.model.ids import TaskId
-from harness.model.process import ProcessIdentity, ProcessLimits, ProcessResult, ProcessSpec, Rights
+from harness.model.process import Means, ProcessIdentity, ProcessLimits, ProcessResult, ProcessSpec, Rights
 from harness.ports import OnOutput, Talk
 
 
@@ -38,13 +38,20 @@ class StepExecute:
         purpose: str,
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
+        means: Means | None = None,
     ) -> ProcessResult:
-        return await self._run(self._spec(argv, purpose, env, stdin), purpose)
+        return await self._run(self._spec(argv, purpose, env, means, stdin), purpose)
 
     async def talk(
-        self, argv: Sequence[str], talk: Talk, *, purpose: str, env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        talk: Talk,
+        *,
+        purpose: str,
+        env: Mapping[str, str] | None = None,
+        means: Means | None = None,
     ) -> ProcessResult:
-        return await self._run(self._spec(argv, purpose, env), purpose, talk)
+        return await self._run(self._spec(argv, purpose, env, means), purpose, talk)
 
     async def aside(
         self, argv: Sequence[str], *, name: str, on_output: OnOutput, env: Mapping[str, str] | None = None
@@ -53,9 +60,15 @@ class StepExecute:
         return await self._run(spec, "tool", on_output=on_output)
 
     def _spec(
-        self, argv: Sequence[str], purpose: str, env: Mapping[str, str] | None, stdin: bytes = b""
+        self,
+        argv: Sequence[str],
+        purpose: str,
+        env: Mapping[str, str] | None,
+        means: Means | None = None,
+        stdin: bytes = b"",
     ) -> ProcessSpec:
         limits = self.contract.limits
+        means = means or Means()
         wall = {"setup": limits.setup_timeout_ms, "check": limits.check_timeout_ms}.get(
             purpose, self.contract.execution.attempt_timeout_ms
         )
@@ -71,11 +84,13 @@ class StepExecute:
             stdin=stdin,
             inactivity_ms=limits.inactivity_timeout_ms,
             rights=Rights(
-                writable=(self.workspace.path, *rights.writable),
+                writable=(self.workspace.path, *rights.writable, *means.writable),
                 readable=(self.workspace.private, *rights.readable),
                 mounts=rights.mounts,
             ),
             limits=ProcessLimits(processes=limits.processes, memory_bytes=limits.memory_bytes, file_bytes=limits.bytes),
+            secrets=means.secrets,
+            until=means.until,
         )
 
     async def _run(

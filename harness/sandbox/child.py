@@ -9,10 +9,11 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from harness.errors import EnvironmentProblem
 from harness.ports import OnOutput
+from harness.sandbox.lines import Lines
 from harness.sandbox.output import Transcript
 
 _READ_BYTES = 1024 * 1024
@@ -43,6 +44,8 @@ class Child:
         self.exited: asyncio.Future[None] = self._loop.create_future()
         self.drained: asyncio.Future[None] = self._loop.create_future()
         self.broken: asyncio.Future[None] = self._loop.create_future()
+        self.answered: asyncio.Future[None] = self._loop.create_future()
+        self._lines: Lines | None = None
         self.last_output = self._loop.time()
         self.on_output: OnOutput | None = None
         self._problem: EnvironmentProblem | None = None
@@ -107,6 +110,12 @@ class Child:
         except EnvironmentProblem as error:
             self._problem = error
             self.broken.set_result(None)
+        if self._lines is not None and self._lines.feed(data) and not self.answered.done():
+            self.answered.set_result(None)
+
+    def watch(self, until: Callable[[bytes], bool]) -> None:
+        """Shows every whole line of output to `until`; call it before `release`."""
+        self._lines = Lines(until)
 
     def _stop_reading(self) -> None:
         if not self.drained.done():

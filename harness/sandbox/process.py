@@ -66,13 +66,15 @@ class Door(ABC):
         refusal = _cannot_start(spec)
         if refusal:
             return self._result(Ending.NOT_FOUND, None, began, message=refusal)
-        transcript = Transcript(spec.log, spec.limits.output_head, spec.limits.output_tail)
+        transcript = Transcript(spec.log, spec.limits.output_head, spec.limits.output_tail, spec.secrets)
         try:
             conversation = None if talk is None else Conversation(talk)
             child = self._spawn(spec, transcript, conversation)
             if isinstance(child, str):
                 transcript.close()
                 return self._result(Ending.NOT_FOUND, None, began, message=child)
+            if spec.until is not None:
+                child.watch(spec.until)
             child.on_output = on_output
             try:
                 ending = await self._live(child, spec, on_start, conversation)
@@ -86,7 +88,7 @@ class Door(ABC):
         if ending is None:
             raise _setup_failed(self.name, tail)
         message = f"it had more than {spec.limits.processes} processes" if ending is Ending.LIMIT else ""
-        code = None if ending is Ending.DISMISSED else child.exit_code
+        code = None if ending is Ending.ANSWERED else child.exit_code
         return self._result(ending, code, began, transcript=transcript, tail=tail, message=message)
 
     def _spawn(self, spec: ProcessSpec, transcript: Transcript, conversation: Conversation | None) -> Child | str:
@@ -109,7 +111,9 @@ class Door(ABC):
     ) -> Ending | None:
         """How it ended, or has to end; None when it never began."""
         try:
-            if not await asyncio.wait_for(child.ready(), spec.timeout_ms / 1000):
+            async with asyncio.timeout(spec.timeout_ms / 1000):  # wait_for can lose a cancellation that comes now
+                ready = await child.ready()
+            if not ready:
                 return None
             self._is_ready(child)
             who = identity.probe(child.pid)
@@ -163,18 +167,20 @@ async def _watch(child: Child, spec: ProcessSpec, talking: asyncio.Task[None] | 
     clock = asyncio.get_running_loop().time
     deadline = clock() + spec.timeout_ms / 1000
     child.last_output = clock()
+    answered = child.answered if talking is None else talking
     while True:
         quiet_until = deadline if spec.inactivity_ms is None else child.last_output + spec.inactivity_ms / 1000
         await asyncio.wait(
-            {child.exited, child.broken, *([talking] if talking else [])},
+            {child.exited, child.broken, answered},
             timeout=max(0.0, min(deadline, quiet_until, clock() + _COUNT_SECONDS) - clock()),
             return_when=asyncio.FIRST_COMPLETED,
         )
         if child.exited.done() or child.broken.done():
             return Ending.EXITED
-        if talking is not None and talking.done():
-            left = await child.exits_within(limits.DRAIN_MS / 1000)
-            return Ending.EXITED if left else Ending.DISMISSED
+        if answered.done():
+            grace_ms = limits.RESULT_GRACE_MS if talking is None else limits.DRAIN_MS
+            left = await child.exits_within(grace_ms / 1000)
+            return Ending.EXITED if left else Ending.ANSWERED
         if clock() >= deadline:
             return Ending.TIMEOUT
         if spec.inactivity_ms is not None and clock() >= child.last_output + spec.inactivity_ms / 1000:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from harness.agents.acp.agent import AcpAgent
 from harness.config.acp_program import AcpProgram
 
+KEY = "a-key-that-nobody-may-see"
 PRELUDE = '''
 import json, os, sys, time
 def raw(text): sys.stdout.write(text); sys.stdout.flush()
@@ -42,4 +43,5 @@ here = os.getcwd()
 def agent(script: str, *words: str, mode: str | None = None, serves: Sequence[str] = ()) -> AcpAgent:
     """The agent that runs the script; `words` stand in its argument list."""
     command = (sys.executable, "-I", "-S", "-c", PRELUDE + script, *words)
-    return AcpAgent(AcpProgram(command, mode=mode, serves=tuple(serves or ("read", "write", "terminal"))))
+    serves = tuple(serves or ("read", "write", "terminal"))
+    return AcpAgent(AcpProgram(command, mode=mode, env=("BEAST_KEY",), serves=serves), {"BEAST_KEY": KEY, "OTHER": "x"})

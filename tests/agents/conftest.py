@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from harness.model.contract import (
     Work,
 )
 from harness.model.events import StepFact
-from harness.model.process import ProcessResult, ProcessSpec, Rights
+from harness.model.process import Means, ProcessResult, ProcessSpec, Rights
 from harness.ports import Agent, Job, OnOutput, Outcome, Talk
 from harness.sandbox import choice
 from harness.tools.broker import Broker
@@ -84,9 +84,17 @@ class StageExecute:
         return await choice.choose("auto").run(self._spec(argv, env, stdin=stdin), on_start=lambda who: None)
 
     async def talk(
-        self, argv: Sequence[str], talk: Talk, *, purpose: str, env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        talk: Talk,
+        *,
+        purpose: str,
+        env: Mapping[str, str] | None = None,
+        means: Means,
     ) -> ProcessResult:
-        return await choice.choose("auto").run(self._spec(argv, env), on_start=lambda who: None, talk=talk)
+        rights = Rights(readable=(self.root / "private",), writable=means.writable)
+        spec = replace(self._spec(argv, env), rights=rights, secrets=means.secrets)
+        return await choice.choose("auto").run(spec, on_start=lambda who: None, talk=talk)
 
     async def aside(
         self, argv: Sequence[str], *, name: str, on_output: OnOutput, env: Mapping[str, str] | None = None

@@ -10,7 +10,7 @@ from harness.agents.acp.agent import AcpAgent
 from harness.config.acp_program import AcpProgram
 from harness.model.contract import Contract
 from harness.model.verdict import Reason
-from tests.agents.acp_lines import agent
+from tests.agents.acp_lines import KEY, agent
 from tests.agents.conformance import AgentConformance
 from tests.agents.conftest import contract_for
 
@@ -363,7 +363,7 @@ def test_without_an_asking_mode_nothing_is_prompted(stage, offered, wanted, mess
 
 def test_a_missing_program_is_not_worth_a_retry(stage) -> None:
     """It is the machine that lacks something."""
-    failure = stage.play(AcpAgent(AcpProgram(("no-such-agent",))), contract_for()).failure
+    failure = stage.play(AcpAgent(AcpProgram(("no-such-agent",)), {}), contract_for()).failure
     assert (failure.reason, failure.retryable) == (Reason.AGENT_MISSING, False)
 
 
@@ -380,7 +380,7 @@ def test_a_missing_library_is_said_with_what_to_install(stage, monkeypatch) -> N
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
-        ({"code": -32000, "message": "Authentication required"}, Reason.AGENT_MISSING),
+        ({"code": -32000, "message": "Authentication required"}, Reason.AUTH_FAILED),
         ({"code": 429, "message": "Try again later"}, Reason.RATE_LIMITED),
         ({"code": -32603, "message": "Internal error", "data": {"details": "Rate limit hit"}}, Reason.RATE_LIMITED),
         ({"code": -32603, "message": "Internal error", "data": {"details": "boom"}}, Reason.AGENT_FAILED),
@@ -391,3 +391,36 @@ def test_errors_of_the_agent_are_told_apart(stage, error, reason) -> None:
     failure = stage.play(agent(f"send(id=begin()['id'], error={error!r})"), contract_for()).failure
     assert failure.reason is reason
     assert error["message"] in failure.message
+
+
+def test_the_agent_has_a_home_and_the_variables_that_settings_name(stage) -> None:
+    """A home of its own that it can write, its key, and nothing else of the user's."""
+    script = """
+prompt = begin()
+open(os.environ["HOME"] + "/written", "w").close()
+open("made", "w").write(json.dumps([os.environ["HOME"], os.environ["BEAST_KEY"], "OTHER" in os.environ]))
+done(prompt)
+"""
+    assert stage.play(agent(script), contract_for()).failure is None
+    assert json.loads(stage.files()["made"]) == [str(stage.root / "private" / "home"), KEY, False]
+    assert (stage.root / "private" / "home" / "written").exists()
+
+
+def test_a_key_reaches_neither_log_nor_facts_nor_verdict(stage) -> None:
+    """Whatever the agent says, thinks of as a title, prints to stderr or gives as its error."""
+    script = """
+prompt = begin()
+key = os.environ["BEAST_KEY"]
+sys.stderr.write(key + chr(10)); sys.stderr.flush()
+update("agent_message_chunk", content={"type": "text", "text": "my key is " + key})
+update("plan", entries=[{"content": key, "priority": "low", "status": "pending"}])
+permit("c1", kind="execute", title="echo " + key)
+send(id=prompt["id"], error={"code": 1, "message": "bad key " + key})
+"""
+    failure = stage.play(agent(script), contract_for()).failure
+    hidden = "*" * len(KEY)
+    assert failure.message == f"the agent answered with an error: bad key {hidden}"
+    log = (stage.root / "log").read_text()
+    assert log.count(hidden) == 2
+    assert KEY not in log + repr(stage.facts)
+    assert _facts(stage, "permission.asked")[0]["title"] == f"echo {hidden}"

@@ -11,6 +11,7 @@ from contextlib import closing
 import pytest
 
 import harness
+from harness.agents import profile
 from harness.config import settings
 from harness.config.setting_kinds import KINDS
 from harness.errors import Exit, OrchestrixError
@@ -140,19 +141,24 @@ def test_every_setting_is_described_with_its_variable():
     """Keys, and how they are spelled in the environment."""
     rows = pages.table(REFERENCE / "settings.md", "Settings")
     spelled = {key: "ORCHESTRIX_" + key.upper().replace(".", "_") for key in KINDS}
-    assert {key: row[0].strip("`") for key, row in rows.items()} == spelled | {"agents.<name>.command": ""}
+    assert {key: row[0].strip("`") for key, row in rows.items()} == spelled | {
+        "agents.<name>.command": "",
+        "agents.<name>.model": "",
+    }
 
 
 def test_sample_settings_are_accepted(tmp_path):
-    """TOML blocks of all pages are settings files that load."""
+    """TOML blocks of all pages are settings files that load, or profiles where they say so."""
     file = tmp_path / settings.PROJECT_FILE
     file.parent.mkdir()
-    found = [block.body for page in pages.markdown() for block in pages.blocks(page) if block.language == "toml"]
-    for text in found:
-        tomllib.loads(text)
-        file.write_text(text)
-        settings.load(tmp_path, {})
-    assert found
+    found = [block for page in pages.markdown() for block in pages.blocks(page) if block.language == "toml"]
+    for block in found:
+        file.write_text(block.body)
+        if "profile" in block.notes:
+            profile.load(file)
+        else:
+            settings.load(tmp_path, {})
+    assert {"profile" in block.notes for block in found} == {True, False}
 
 
 def test_the_machine_surface_is_described():

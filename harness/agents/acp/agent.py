@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import importlib
 import importlib.util
+from collections.abc import Mapping
 
+from harness.agents.acp.surroundings import Surroundings
 from harness.agents.command import failure_of
 from harness.config.acp_program import AcpProgram
 from harness.errors import ContractViolation, ToolFailed
@@ -24,8 +26,9 @@ def installed() -> bool:
 class AcpAgent:
     """Talks with the program behind the process door; its own word ends the attempt, not its exit."""
 
-    def __init__(self, program: AcpProgram) -> None:
+    def __init__(self, program: AcpProgram, environ: Mapping[str, str]) -> None:
         self._program = program
+        self._environ = environ
 
     async def perform(self, job: Job, tools: Tools, execute: Execute) -> Outcome:
         """Holds one session with one prompt; refuses when the library is missing."""
@@ -39,24 +42,25 @@ class AcpAgent:
             )
         # In a thread: loading takes a second, and other steps go on meanwhile.
         sessions = await asyncio.to_thread(importlib.import_module, "harness.agents.acp.session")
-        session = sessions.Session(self._program, job, tools, execute)
+        around = Surroundings.make(self._program, job, self._environ)
+        session = sessions.Session(self._program, around.job, tools, execute)
         argv = self._program.command
         try:
-            result = await execute.talk(argv, session.talk, purpose="agent", env=job.env)
+            result = await execute.talk(argv, session.talk, purpose="agent", env=around.env, means=around.means)
         except ContractViolation as error:
-            return Outcome(Failure(Reason.TOOL_DENIED, error.message, hint=error.hint), usage=session.usage)
+            return around.masked(Failure(Reason.TOOL_DENIED, error.message, hint=error.hint), session.usage)
         except ToolFailed as error:
-            return Outcome(Failure(Reason.AGENT_FAILED, error.message, hint=error.hint), usage=session.usage)
+            return around.masked(Failure(Reason.AGENT_FAILED, error.message, hint=error.hint), session.usage)
         finally:
             await session.close()
         failure = session.failure or (None if session.over else _unfinished(argv[0], result))
-        return Outcome(failure, exit_code=result.exit_code, usage=session.usage)
+        return around.masked(failure, session.usage, result.exit_code)
 
 
 def _unfinished(program: str, result: ProcessResult) -> Failure:
     """The program ended, or had to be ended, in the middle of its turn."""
     failure = failure_of(program, result)
-    if failure is not None and result.ending is not Ending.DISMISSED:
+    if failure is not None and result.ending is not Ending.ANSWERED:
         return failure
     tail = result.output_tail.strip()[-1000:]
     said = f"; it said last: {tail}" if tail else ""

@@ -162,9 +162,9 @@ def _refused(error: acp.RequestError) -> Failure:
     said = f"{error} {error.data or ''}".strip()[:500]
     if error.code == _LOGIN:
         return Failure(
-            Reason.AGENT_MISSING,
+            Reason.AUTH_FAILED,
             f"the agent is not logged in: {said}",
-            hint="log in with the agent's own program, pass its key by `env_pass`, or name its `auth` in the settings",
+            hint="name the variable with its key as `env`, and how it logs in as `auth`, of the agent in the settings",
         )
     if _RATE_LIMITED.search(f"{error.code} {said}"):
         return Failure(Reason.RATE_LIMITED, f"the agent asks to be tried again later: {said}")
