@@ -45,7 +45,7 @@ class Real:
             self.patch.setenv(name, filled(value, {"url": self.server.url(scenario)}))
 
     def report(self, step: int) -> dict[str, Any]:
-        return self.bench.call("report", "latest", "--step", str(step), "--json").data
+        return self.bench.call("report", "latest", "--step", str(step), "--json").data["report"]
 
 
 @pytest.fixture
