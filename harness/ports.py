@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:  # the CLI's quick commands need these seams, not pydantic behind the contract
+    from asyncio import StreamReader, StreamWriter
+
     from harness.model.changes import Change, Merge, ParentDrift, Snapshot, Workspace, WorkspaceKind
     from harness.model.contract import Contract
-    from harness.model.events import Envelope, Fact
+    from harness.model.events import Envelope, Fact, StepFact
     from harness.model.ids import CommitId, RefName, RunId, TreeId
     from harness.model.process import Means, ProcessIdentity, ProcessResult, ProcessSpec
     from harness.model.state import RunState
@@ -179,6 +181,19 @@ class Vcs(Protocol):
         """The files of a record; raises NotFound."""
 
 
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A running program that is talked with: what it says, what it hears, and its log, which `note` adds to."""
+
+    reader: StreamReader
+    writer: StreamWriter
+    note: Callable[[str], None]
+
+
+Talk = Callable[[Channel], Awaitable[None]]
+OnOutput = Callable[[bytes], None]
+
+
 class Processes(Protocol):
     """The one door through which programs of a step run."""
 
@@ -197,8 +212,19 @@ class Processes(Protocol):
     def end_orphan(self, who: ProcessIdentity) -> bool:
         """Ends what is left of a dead coordinator's process tree; never a process that only reuses the pid."""
 
-    async def run(self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None]) -> ProcessResult:
-        """Runs to the end of the whole process tree; cancelling the call ends the tree before it returns."""
+    async def run(
+        self,
+        spec: ProcessSpec,
+        *,
+        on_start: Callable[[ProcessIdentity], None],
+        talk: Talk | None = None,
+        on_output: OnOutput | None = None,
+    ) -> ProcessResult:
+        """Runs to the end of the whole process tree; cancelling the call ends the tree before it returns.
+
+        With `talk` stdin and stdout belong to the conversation, and the tree is ended when `talk` returns.
+        `on_output` hears what goes into the log, as it comes.
+        """
 
 
 class Tools(Protocol):
@@ -206,6 +232,16 @@ class Tools(Protocol):
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """What the tool answered; raises ContractViolation when it is not allowed, ToolFailed when it did not work."""
+
+
+class Note(Protocol):
+    """Logs a fact about the step; durable when it returns."""
+
+    def __call__(self, kind: type[StepFact], **values: object) -> None: ...
+
+
+def _nowhere(kind: type[StepFact], **values: object) -> None:
+    """An attempt that is no part of a run has no log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +258,7 @@ class Job:
     candidate: int = 1
     confined: bool = False
     previous_usage: Mapping[str, Any] = field(default_factory=dict)
+    note: Note = _nowhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,3 +289,19 @@ class Execute(Protocol):
         env: Mapping[str, str] | None = None,
         means: Means | None = None,
     ) -> ProcessResult: ...
+
+    async def talk(
+        self,
+        argv: Sequence[str],
+        talk: Talk,
+        *,
+        purpose: str,
+        env: Mapping[str, str] | None = None,
+        means: Means | None = None,
+    ) -> ProcessResult:
+        """Runs a program and a conversation with it; the program is ended when the conversation is over."""
+
+    async def aside(
+        self, argv: Sequence[str], *, name: str, on_output: OnOutput, env: Mapping[str, str] | None = None
+    ) -> ProcessResult:
+        """Runs a program while another one of the step runs, with a log of its own."""

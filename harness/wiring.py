@@ -108,7 +108,7 @@ class Project:
 
         folders = settings_file.profile_folders(self.root)
         table = ProfileTable(folders, self.settings.models, self.settings.resume_sessions)
-        return Registry(self.settings.agents, table)
+        return Registry(self.settings.agents, table, self.settings.acp_agents)
 
     def parts(self) -> Parts:
         """Everything that the engine is given."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.agents.acp.agent import NEEDS, AcpAgent, installed
 from harness.agents.actions import ActionsAgent
 from harness.agents.command import CommandAgent
 from harness.agents.profile_table import ProfileTable
+from harness.config.acp_program import AcpProgram
 from harness.errors import EnvironmentProblem
 from harness.ports import Agent
 
@@ -32,16 +35,23 @@ class Availability:
 class Registry:
     """Agents of this installation; a name of the table cannot be taken, a profile's name can be given a command."""
 
-    def __init__(self, programs: Mapping[str, Sequence[str]], profiles: ProfileTable | None = None) -> None:
+    def __init__(
+        self,
+        programs: Mapping[str, Sequence[str]],
+        profiles: ProfileTable | None = None,
+        speaking: Mapping[str, AcpProgram] | None = None,
+    ) -> None:
         """Raises ConfigInvalid when a profile's file takes a name that exists already."""
         self._programs = {name: tuple(argv) for name, argv in programs.items() if name not in _BUILT_IN}
+        self._speaking = {name: program for name, program in (speaking or {}).items() if name not in _BUILT_IN}
         self._profiles = profiles or ProfileTable()
         files = self._profiles.files(_BUILT_IN)
-        self._files = {name: path for name, path in files.items() if name not in self._programs}
+        taken = {*self._programs, *self._speaking}
+        self._files = {name: path for name, path in files.items() if name not in taken}
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (*_BUILT_IN, *sorted((*self._programs, *self._files)))
+        return (*_BUILT_IN, *sorted((*self._programs, *self._speaking, *self._files)))
 
     def profile(self, name: str) -> Profile | None:
         """The profile of this name, if it has one; raises ConfigInvalid."""
@@ -53,6 +63,8 @@ class Registry:
             return _BUILT_IN[name]()
         if name in self._programs:
             return CommandAgent(self._programs[name])
+        if name in self._speaking:
+            return AcpAgent(self._speaking[name], os.environ)
         if name in self._files:
             return self._profiles.agent(self._files[name])
         raise EnvironmentProblem(
@@ -69,9 +81,12 @@ class Registry:
             found = shutil.which(known.program)
             detail = found or f"program {known.program!r} was not found"
             return Availability(name, "profile", usable=found is not None, detail=detail)
-        argv = self._programs.get(name)
+        if name in self._speaking and not installed():
+            return Availability(name, "acp", usable=False, detail=f"the library {NEEDS} is not installed")
+        argv = self._programs.get(name) or (self._speaking[name].command if name in self._speaking else None)
         if argv is None:
             return Availability(name, "unknown", usable=False, detail="not in the settings")
         found = shutil.which(argv[0]) if argv else None
         detail = found or f"program {argv[0] if argv else ''!r} was not found"
-        return Availability(name, "command", usable=found is not None, detail=detail)
+        kind = "acp" if name in self._speaking else "command"
+        return Availability(name, kind, usable=found is not None, detail=detail)

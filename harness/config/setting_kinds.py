@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.config.acp_program import SERVICES
 from harness.model import duration, limits
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
@@ -101,6 +102,20 @@ def argument_list(value: Any) -> tuple[str, ...]:
     return _texts(value)
 
 
+def _word(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip() or "\x00" in value:
+        raise ValueError("must be a text")
+    return value
+
+
+def _services(value: Any) -> tuple[str, ...]:
+    names = _texts(value)
+    wrong = [name for name in names if name not in SERVICES]
+    if wrong:
+        raise ValueError(f"{wrong[0]!r} is none of {', '.join(SERVICES)}")
+    return names
+
+
 def model_name(value: Any) -> str:
     """A model as its service calls it; raises ValueError."""
     if not isinstance(value, str) or not _MODEL.fullmatch(value):
@@ -144,4 +159,15 @@ KINDS: dict[str, Kind] = {
     "recoveries": Kind(
         limits.RECOVERIES, _whole(0, 100), _number, "coordinator deaths in one step before it is parked"
     ),
+}
+
+# The fields of [agents.<name>].
+AGENT_FIELDS: dict[str, Callable[[Any], Any]] = {
+    "command": argument_list,
+    "model": model_name,
+    "acp": argument_list,
+    "mode": _word,
+    "auth": _word,
+    "env": _names,
+    "serves": _services,
 }

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness.config import reading
-from harness.config.setting_kinds import KINDS, argument_list, model_name
+from harness.config.acp_program import AcpProgram, programs
+from harness.config.setting_kinds import AGENT_FIELDS, KINDS
 from harness.errors import ConfigInvalid
 from harness.model import limits
 
 PROJECT_FILE = Path(".orchestrix") / "config.toml"
-_AGENT = re.compile(r"agents\.([a-z0-9][a-z0-9_-]{0,62})\.(command|model)")
-_AGENT_CHECKS = {"command": argument_list, "model": model_name}
+_AGENT = re.compile(rf"agents\.([a-z0-9][a-z0-9_-]{{0,62}})\.({'|'.join(AGENT_FIELDS)})")
 _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 
 
@@ -42,6 +42,7 @@ class Settings:
     recoveries: int
     resume_sessions: bool
     agents: Mapping[str, tuple[str, ...]]
+    acp_agents: Mapping[str, AcpProgram]
     models: Mapping[str, str]
     sources: Mapping[str, str]
 
@@ -50,11 +51,18 @@ class Settings:
         """Steps at once, `jobs` or one for each core that this process may use."""
         return self.jobs or len(os.sched_getaffinity(0))
 
+    def _acp_rows(self) -> Iterator[tuple[str, Any]]:
+        for name, program in sorted(self.acp_agents.items()):
+            yield f"agents.{name}.acp", program.command
+            for field in ("mode", "auth", "env", "serves"):
+                yield f"agents.{name}.{field}", getattr(program, field)
+
     def rows(self) -> Iterator[tuple[str, Any, str]]:
         """Key, value and source of every setting, for people and JSON."""
         values = {
             **{key: getattr(self, _field(key)) for key in KINDS},
             **{f"agents.{name}.command": command for name, command in sorted(self.agents.items())},
+            **{key: value for key, value in self._acp_rows() if key in self.sources},
             **{f"agents.{name}.model": model for name, model in sorted(self.models.items())},
         }
         for key, value in values.items():
@@ -78,14 +86,16 @@ def load(root: Path | None, flags: Mapping[str, Any], environ: Mapping[str, str]
     for layer in layers:
         for key, value, source in layer:
             values[key], sources[key] = value, source
-    of_agents: dict[str, dict[str, Any]] = {field: {} for field in _AGENT_CHECKS}
-    for key in list(values):
-        if match := _AGENT.fullmatch(key):
-            of_agents[match[2]][match[1]] = values.pop(key)
+    fields = {(match[1], match[2]): values.pop(key) for key in list(values) if (match := _AGENT.fullmatch(key))}
+    try:
+        speaking = programs(fields)
+    except ValueError as error:
+        raise ConfigInvalid(str(error), hint="see `orchestrix config show`") from error
     return Settings(
         **{_field(key): value for key, value in values.items()},
-        agents=of_agents["command"],
-        models=of_agents["model"],
+        agents={name: command for (name, field), command in fields.items() if field == "command"},
+        models={name: model for (name, field), model in fields.items() if field == "model"},
+        acp_agents=speaking,
         sources=sources,
     )
 
@@ -174,7 +184,7 @@ def _flattened(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _checked(place: str, key: str, value: Any) -> Any:
     agent = _AGENT.fullmatch(key)
-    check = _AGENT_CHECKS[agent[2]] if agent else KINDS[key].check if key in KINDS else None
+    check = AGENT_FIELDS[agent[2]] if agent else KINDS[key].check if key in KINDS else None
     if check is None:
         raise ConfigInvalid(f"{place}: unknown setting {key!r:.80}", hint=_instead(key))
     try:
@@ -185,14 +195,14 @@ def _checked(place: str, key: str, value: Any) -> Any:
 
 def _instead(key: str) -> str:
     if key.startswith("agents"):
-        return 'an agent is [agents.<name>], in lower case, with command = ["program", "argument"] or model = "name"'
+        return 'an agent is [agents.<name>], in lower case, with command = [...], model = "name" or acp = [...]'
     import difflib  # noqa: PLC0415 - good settings do not pay for it
 
     close = [f"{key}.kind"] if f"{key}.kind" in KINDS else difflib.get_close_matches(key, KINDS, n=1)
     return (
         f"did you mean {close[0]}?"
         if close
-        else f"settings: {', '.join(KINDS)}, agents.<name>.command, agents.<name>.model"
+        else f"settings: {', '.join(KINDS)}, agents.<name>.command, agents.<name>.model, agents.<name>.acp"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -129,6 +130,7 @@ async def _work(this: _Try, previous: str | None) -> Outcome:
         private=execute.workspace.private,
         log=execute.log,
         candidate=this.candidate or 1,
+        note=functools.partial(ctx.note, this.task),
         confined=ctx.parts.processes.protects_parent,
         previous_usage=_previous_usage(this),
     )

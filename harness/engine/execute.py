@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.engine import failpoints
@@ -13,6 +13,7 @@ from harness.model.changes import Workspace
 from harness.model.contract import Contract
 from harness.model.ids import TaskId
 from harness.model.process import Means, ProcessIdentity, ProcessLimits, ProcessResult, ProcessSpec, Rights
+from harness.ports import OnOutput, Talk
 
 
 @dataclass(slots=True)
@@ -39,6 +40,33 @@ class StepExecute:
         env: Mapping[str, str] | None = None,
         means: Means | None = None,
     ) -> ProcessResult:
+        return await self._run(self._spec(argv, purpose, env, means, stdin), purpose)
+
+    async def talk(
+        self,
+        argv: Sequence[str],
+        talk: Talk,
+        *,
+        purpose: str,
+        env: Mapping[str, str] | None = None,
+        means: Means | None = None,
+    ) -> ProcessResult:
+        return await self._run(self._spec(argv, purpose, env, means), purpose, talk)
+
+    async def aside(
+        self, argv: Sequence[str], *, name: str, on_output: OnOutput, env: Mapping[str, str] | None = None
+    ) -> ProcessResult:
+        spec = replace(self._spec(argv, "tool", env), log=self.log.with_name(f"{self.log_name}-{name}.log"))
+        return await self._run(spec, "tool", on_output=on_output)
+
+    def _spec(
+        self,
+        argv: Sequence[str],
+        purpose: str,
+        env: Mapping[str, str] | None,
+        means: Means | None = None,
+        stdin: bytes = b"",
+    ) -> ProcessSpec:
         limits = self.contract.limits
         means = means or Means()
         wall = {"setup": limits.setup_timeout_ms, "check": limits.check_timeout_ms}.get(
@@ -47,7 +75,7 @@ class StepExecute:
         rights = self.ctx.parts.vcs.agent_rights(self.workspace)
         base = self.ctx.parts.environment(self.ctx.options.env_pass)
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        spec = ProcessSpec(
+        return ProcessSpec(
             argv=tuple(argv),
             cwd=self.workspace.path,
             env={**base, **self.contract.work.env, **(env or {})},
@@ -64,8 +92,14 @@ class StepExecute:
             secrets=means.secrets,
             until=means.until,
         )
+
+    async def _run(
+        self, spec: ProcessSpec, purpose: str, talk: Talk | None = None, on_output: OnOutput | None = None
+    ) -> ProcessResult:
         failpoints.hit(f"before:process.{purpose}")
-        result = await self.ctx.parts.processes.run(spec, on_start=lambda who: self._started(who, purpose))
+        result = await self.ctx.parts.processes.run(
+            spec, on_start=lambda who: self._started(who, purpose), talk=talk, on_output=on_output
+        )
         failpoints.hit(f"after:process.{purpose}")
         return result
 

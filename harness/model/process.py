@@ -80,7 +80,7 @@ class Ending(StrEnum):
     INACTIVITY = "inactivity_timeout"
     LIMIT = "limit_exceeded"
     NOT_FOUND = "not_found"
-    ANSWERED = "answered"
+    ANSWERED = "answered"  # it had said what it was asked; nobody waited for it to exit
 
 
 @dataclass(frozen=True, slots=True)

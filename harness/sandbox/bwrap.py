@@ -8,6 +8,7 @@ import resource
 from harness.model.process import ProcessLimits, ProcessSpec
 from harness.sandbox import mounts, rlimits, tree
 from harness.sandbox.child import Child, memory_file
+from harness.sandbox.conversation import Line
 from harness.sandbox.output import Transcript
 from harness.sandbox.process import Door
 
@@ -20,10 +21,12 @@ _ROOT_CAPABILITIES = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SETUID
 _GATE = """
 for limit in $1; do ulimit "${limit%=*}" "${limit#*=}"; done
 [ "$2" = 0 ] || { ulimit -u "$2" || ulimit -p "$2"; } 2>/dev/null
-shift 2
+talks=$3
+shift 3
 echo ready >&0
 read -r word || exit 125
-exec "$@" <&1 >&2
+[ "$talks" ] || exec "$@" <&1 >&2
+exec "$@"
 """
 
 
@@ -47,12 +50,15 @@ class Bwrap(Door):
         super().__init__(why)
         self._program = program
 
-    def _start(self, spec: ProcessSpec, transcript: Transcript) -> Child:
+    def _start(self, spec: ProcessSpec, transcript: Transcript, line: Line | None) -> Child:
         options = [*base_options(), *mounts.options(spec), *_environment(spec)]
         with memory_file(b"".join(os.fsencode(word) + b"\0" for word in options)) as listed:
-            gate = ("/bin/sh", "-c", _GATE, "gate", *_gate_limits(spec.limits))
+            gate = ("/bin/sh", "-c", _GATE, "gate", *_gate_limits(spec.limits), "talks" if line else "")
             argv = [self._program, "--args", str(listed), "--", *gate, *spec.argv]
-            return Child(argv, spec.stdin, transcript, listed)
+            if line is None:
+                return Child(argv, spec.stdin, transcript, (listed,))
+            # Once it has heard the word, nothing but the program listens there: the control socket is its stdin.
+            return Child(argv, line.sink, transcript, (listed,), (line.ours, line.theirs))
 
     def _is_ready(self, child: Child) -> None:
         for pid in tree.children(child.pid):

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 
 from harness.errors import EnvironmentProblem
+from harness.ports import OnOutput
 from harness.sandbox.lines import Lines
 from harness.sandbox.output import Transcript
 
@@ -26,11 +27,18 @@ class Child:
 
     Its descriptors are unusual: 0 is the control socket, 1 is what the program will read as its stdin, and 2 takes all
     output. The program itself gets the usual three. So nothing but single digits is ever named, which is all that a
-    POSIX shell promises to understand.
+    POSIX shell promises to understand. Where the program is talked with, 1 is its stdout (see Conversation).
     """
 
-    def __init__(self, argv: Sequence[str], stdin: bytes, transcript: Transcript, handle: int) -> None:
-        """Starts `argv`, which also inherits `handle`."""
+    def __init__(
+        self,
+        argv: Sequence[str],
+        given: bytes | int,
+        transcript: Transcript,
+        handles: Sequence[int],
+        control: tuple[socket.socket, socket.socket] | None = None,
+    ) -> None:
+        """Starts `argv`, which also inherits `handles`; `given` is the content of stdin, or the descriptor of stdout."""
         self._loop = asyncio.get_running_loop()
         self._transcript = transcript
         self.exited: asyncio.Future[None] = self._loop.create_future()
@@ -39,19 +47,20 @@ class Child:
         self.answered: asyncio.Future[None] = self._loop.create_future()
         self._lines: Lines | None = None
         self.last_output = self._loop.time()
+        self.on_output: OnOutput | None = None
         self._problem: EnvironmentProblem | None = None
         self._gone = self.exited
         self._anchor: int | None = None
         with contextlib.ExitStack() as stack, contextlib.ExitStack() as on_error:
-            self.control, theirs = socket.socketpair()
+            self.control, theirs = control or socket.socketpair()
             on_error.callback(self.control.close)
             stack.callback(theirs.close)
             self._output, sink = os.pipe()
             on_error.callback(os.close, self._output)
             stack.callback(os.close, sink)
             _widen(self._output)
-            given = stack.enter_context(memory_file(stdin))
-            self.process = _popen(argv, theirs.fileno(), given, sink, handle)
+            one = stack.enter_context(memory_file(given)) if isinstance(given, bytes) else given
+            self.process = _popen(argv, theirs.fileno(), one, sink, handles)
             on_error.callback(self._give_up)
             self._exit_handle = os.pidfd_open(self.process.pid)
             on_error.pop_all()
@@ -87,6 +96,12 @@ class Child:
         if not data:
             self._stop_reading()
             return
+        self.keep(data)
+        if self.on_output is not None:
+            self.on_output(data)
+
+    def keep(self, data: bytes) -> None:
+        """Adds to the log; a sign of life, whoever heard it."""
         self.last_output = self._loop.time()
         if self.broken.done():
             return
@@ -177,10 +192,10 @@ class Child:
         self.control.close()
 
 
-def _popen(argv: Sequence[str], control: int, given: int, sink: int, handle: int) -> subprocess.Popen[bytes]:
+def _popen(argv: Sequence[str], control: int, one: int, sink: int, handles: Sequence[int]) -> subprocess.Popen[bytes]:
     # An empty environment: what a step sets (LD_PRELOAD) must act inside its confinement, not on what confines it.
     return subprocess.Popen(
-        argv, stdin=control, stdout=given, stderr=sink, env={}, cwd="/", pass_fds=(handle,), start_new_session=True
+        argv, stdin=control, stdout=one, stderr=sink, env={}, cwd="/", pass_fds=handles, start_new_session=True
     )
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from harness.agents import prompt
 from harness.agents.cli import CliAgent
@@ -14,7 +15,7 @@ from harness.agents.conformance.server import ModelServer
 from harness.agents.profile import Profile, filled
 from harness.model.contract import Contract, Execution, Parent, Permissions, StepText, Work
 from harness.model.process import Means, ProcessResult, ProcessSpec, Rights
-from harness.ports import Job, Outcome, Processes
+from harness.ports import Execute, Job, Outcome, Processes
 from harness.sandbox import environment
 
 _SECONDS = 120
@@ -73,8 +74,8 @@ class Stage:
         found = [path for path in self.here.rglob("*") if path.is_file() and ".orchestrix" not in path.parts]
         return {str(path.relative_to(self.here)): path.read_text(errors="replace") for path in sorted(found)}
 
-    def _execute(self, job: Job) -> _Execute:
-        return _Execute(self.processes, job)
+    def _execute(self, job: Job) -> Execute:
+        return cast("Execute", _Execute(self.processes, job))  # such a program is never talked with
 
 
 @dataclass(frozen=True, slots=True)
