@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 if TYPE_CHECKING:  # the CLI's quick commands need these seams, not pydantic behind the contract
     from harness.model.changes import Change, Merge, ParentDrift, Snapshot, Workspace
@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # the CLI's quick commands need these seams, not pydantic beh
     from harness.model.state import RunState
     from harness.model.verdict import Failure
 
+Shape = TypeVar("Shape")
 
 class Clock(Protocol):
     """Time as the harness sees it."""
@@ -230,3 +231,73 @@ class Execute(Protocol):
     async def __call__(
         self, argv: Sequence[str], *, purpose: str, stdin: bytes = b"", env: Mapping[str, str] | None = None
     ) -> ProcessResult: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What model calls cost; `cost_usd` is None where no price is known."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[Shape]):
+    """A model's answer, valid by its schema."""
+
+    value: Shape
+    usage: Usage
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOffer:
+    """A tool as a model sees it; `parameters` is a JSON Schema."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation: the user's, the model's with its calls, or a tool's answer to `call_id`."""
+
+    role: Literal["user", "assistant", "tool"]
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    call_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the model said next."""
+
+    message: Message
+    usage: Usage
+    model: str
+
+
+class Model(Protocol):
+    """One language model. Raises ModelFailed, with its kind: rate limit, timeout, refused, unreachable, bad response."""
+
+    @property
+    def name(self) -> str:
+        """Provider and model, as `openai:NAME`."""
+
+    async def answer(self, system: str, prompt: str, shape: type[Shape], *, timeout_ms: int) -> Answer[Shape]:
+        """A value of this pydantic type; invalid output is sent back for repair a bounded number of times."""
+
+    async def converse(
+        self, system: str, messages: Sequence[Message], tools: Sequence[ToolOffer], *, timeout_ms: int
+    ) -> Turn:
+        """The next turn of a conversation."""
