@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # the CLI's quick commands need these seams, not pydantic beh
 
 Shape = TypeVar("Shape")
 
+
 class Clock(Protocol):
     """Time as the harness sees it."""
 

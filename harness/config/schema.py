@@ -59,6 +59,7 @@ _SENTENCES: dict[str, dict[str, str]] = {
         "title": "One line.",
         "description": "What is to be done, as the sub-agent reads it.",
         "needs": "Indices or ids of earlier steps whose results this one starts from.",
+        "priority": "Which of the steps that could start goes first: the higher number.",
         "owns": "Globs of paths that the step may change; without it, everything.",
         "command": "The program that does the step, as a list of arguments.",
         "actions": "The edits that do the step, in order.",

@@ -72,7 +72,9 @@ async def _advance(ctx: Context, task: TaskId, head: CommitId, merged: CommitId,
 
 
 def note_merged(ctx: Context, task: TaskId, head: CommitId, merged: CommitId, tree: TreeId) -> None:
-    ctx.note(task, ev.WorktreeMerged, commit=ctx.step(task).commit, merge_commit=merged, previous=head, tree=tree)
+    commit = ctx.step(task).commit
+    fact = ctx.fact(task, ev.WorktreeMerged, commit=commit, merge_commit=merged, previous=head, tree=tree)
+    ctx.journal.append(fact, ctx.task_succeeded(task, merged))
 
 
 async def refuse(ctx: Context, task: TaskId, failure: Failure) -> None:
@@ -85,7 +87,7 @@ async def refuse(ctx: Context, task: TaskId, failure: Failure) -> None:
     )
     kept = await keep.work(ctx, task, step.attempts, taken, failure.reason)
     conflicts = [{"path": path} for path in failure.paths] if failure.reason is Reason.MERGE_CONFLICT else []
-    ctx.note(
+    failed = ctx.fact(
         task,
         ev.IntegrationFailed,
         reason=failure.reason,
@@ -94,6 +96,7 @@ async def refuse(ctx: Context, task: TaskId, failure: Failure) -> None:
         conflicts=conflicts,
         kept_ref=kept,
     )
+    ctx.journal.append(failed, ctx.task_failed(task, failure.reason))
 
 
 async def close(ctx: Context, task: TaskId) -> None:

@@ -125,6 +125,7 @@ class Step(_StepSettings):
     title: Title
     description: Text = ""
     needs: list[Need] = []
+    priority: Annotated[int, Field(ge=-limits.PRIORITY, le=limits.PRIORITY)] = 0
     owns: Annotated[list[Word], Field(min_length=1)] | None = None
     command: Annotated[list[Word], Field(min_length=1)] | None = None
     actions: Annotated[list[Action], Field(min_length=1)] | None = None

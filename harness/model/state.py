@@ -51,6 +51,9 @@ class StepState:
     workspaces: tuple[str, ...] = ()
     started_at: str | None = None
     ended_at: str | None = None
+    decided: str | None = None  # the node that has the task now; None while nobody has
+    next_attempt_at: str | None = None
+    pause_ms: int = 0
 
     @property
     def done(self) -> bool:
@@ -233,6 +236,8 @@ def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> St
         last_paths=tuple(fact.paths),
         last_retry_ms=fact.retry_in_ms,
         message=None if fact.ok else fact.message,
+        decided=step.decided if fact.ok else None,
+        next_attempt_at=None,
     )
 
 
@@ -249,6 +254,7 @@ def _waiting(step: StepState, fact: ev.SubagentWaitingForMerge, _ts: str) -> Ste
         changed_paths=tuple(fact.changed_paths),
         report=fact.report,
         open_attempt=False,
+        decided=None,
     )
 
 
@@ -285,7 +291,13 @@ def _closed(step: StepState, fact: ev.SubagentClosed, _ts: str) -> StepState:
     expected = "completed" if step.state is State.COMPLETED else "failed"
     if fact.final_status != expected:
         raise IllegalTransition(f"sub-agent {step.sub_agent_id} is {step.state}, not {fact.final_status}")
-    return replace(step, state=_to(step, State.CLOSED), final_status=fact.final_status, close_reason=fact.close_reason)
+    return replace(
+        step,
+        state=_to(step, State.CLOSED),
+        final_status=fact.final_status,
+        close_reason=fact.close_reason,
+        decided=None,
+    )
 
 
 def _workspace(step: StepState, fact: ev.WorkspacePreparing, _ts: str) -> StepState:
@@ -314,6 +326,25 @@ def _merged(state: RunState, fact: ev.WorktreeMerged, ts: str) -> RunState:
     return replace(_step_handler(change)(state, fact, ts), head=fact.merge_commit)
 
 
+def _decided(state: RunState, fact: ev.RoutingDecision, _ts: str) -> RunState:
+    if fact.task is None:
+        return state
+    return _with_task(state, fact.task, decided=fact.chosen_node)
+
+
+def _again(state: RunState, fact: ev.TaskRetryScheduled, _ts: str) -> RunState:
+    return _with_task(
+        state, fact.task or "", decided=None, next_attempt_at=fact.next_attempt_at, pause_ms=fact.pause_ms
+    )
+
+
+def _with_task(state: RunState, task: str, **changes: Any) -> RunState:
+    step = state.steps.get(task)
+    if step is None or step.done:
+        raise IllegalTransition(f"run {state.run_id} has no open task {task}")
+    return replace(state, steps=MappingProxyType(state.steps | {task: replace(step, **changes)}))
+
+
 _HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {
     ev.RunCreated: _created_run,
     ev.RunStarted: _started_run,
@@ -335,4 +366,6 @@ _HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {
     ev.WorkspacePreparing: _step_handler(_workspace),
     ev.WorkspaceRemoved: _step_handler(_workspace_gone),
     ev.WorkKept: _step_handler(_kept),
+    ev.RoutingDecision: _decided,
+    ev.TaskRetryScheduled: _again,
 }

@@ -47,6 +47,14 @@ from harness.model.events.subagent import (
     SubagentWaitingForMerge,
     WorktreeMerged,
 )
+from harness.model.events.workflow import (
+    RoutingDecision,
+    TaskFailed,
+    TaskRetryScheduled,
+    TaskStarted,
+    TaskSucceeded,
+    WorkflowFinalized,
+)
 
 __all__ = [
     "GENESIS",
@@ -63,6 +71,7 @@ __all__ = [
     "ParentTampered",
     "PlanChangeAccepted",
     "ProcessStarted",
+    "RoutingDecision",
     "RunCancelled",
     "RunCreated",
     "RunFinished",
@@ -76,9 +85,14 @@ __all__ = [
     "SubagentFailed",
     "SubagentStarted",
     "SubagentWaitingForMerge",
+    "TaskFailed",
+    "TaskRetryScheduled",
+    "TaskStarted",
+    "TaskSucceeded",
     "ToolCalled",
     "ToolDenied",
     "WorkKept",
+    "WorkflowFinalized",
     "WorkspacePreparing",
     "WorkspaceRemoved",
     "WorktreeMerged",
