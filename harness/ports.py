@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # the CLI's quick commands need these seams, not pydantic beh
 
 Shape = TypeVar("Shape")
 
+
 class Clock(Protocol):
     """Time as the harness sees it."""
 
@@ -211,11 +212,15 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an agent says of itself; the tree and the checks decide."""
+    """What an agent says of itself; the tree and the checks decide.
+
+    With a `subplan` (the data of a plan file) the agent asks that the step be decomposed instead.
+    """
 
     failure: Failure | None = None
     exit_code: int | None = None
     usage: Mapping[str, Any] = field(default_factory=dict)
+    subplan: Mapping[str, Any] | None = None
 
 
 class Agent(Protocol):
@@ -241,6 +246,16 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        """Both together; one unknown price makes the sum unknown."""
+        known = [usage.cost_usd for usage in (self, other) if usage.calls]
+        return Usage(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            sum(cost for cost in known if cost is not None) if known and None not in known else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +303,7 @@ class Turn:
 
 
 class Model(Protocol):
-    """One language model. Raises ModelFailed, with its kind: rate limit, timeout, refused, unreachable, bad response."""
+    """One language model. Raises ModelFailed; its `kind` says why."""
 
     @property
     def name(self) -> str:
@@ -298,6 +313,12 @@ class Model(Protocol):
         """A value of this pydantic type; invalid output is sent back for repair a bounded number of times."""
 
     async def converse(
-        self, system: str, messages: Sequence[Message], tools: Sequence[ToolOffer], *, timeout_ms: int
+        self,
+        system: str,
+        messages: Sequence[Message],
+        tools: Sequence[ToolOffer],
+        *,
+        timeout_ms: int,
+        on_text: Callable[[str], None] | None = None,
     ) -> Turn:
-        """The next turn of a conversation."""
+        """The next turn of a conversation; `on_text` is told what the model says while it says it."""
