@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 if TYPE_CHECKING:  # the CLI's quick commands need these seams, not pydantic behind the contract
+    from asyncio import StreamReader, StreamWriter
+
     from harness.model.changes import Change, Merge, ParentDrift, Snapshot, Workspace
     from harness.model.contract import Contract
     from harness.model.events import Envelope, Fact
@@ -168,6 +170,18 @@ class Vcs(Protocol):
         """The files of a record; raises NotFound."""
 
 
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A running program that is talked with: what it says, what it hears, and its log, which `note` adds to."""
+
+    reader: StreamReader
+    writer: StreamWriter
+    note: Callable[[str], None]
+
+
+Talk = Callable[[Channel], Awaitable[None]]
+
+
 class Processes(Protocol):
     """The one door through which programs of a step run."""
 
@@ -186,8 +200,13 @@ class Processes(Protocol):
     def end_orphan(self, who: ProcessIdentity) -> bool:
         """Ends what is left of a dead coordinator's process tree; never a process that only reuses the pid."""
 
-    async def run(self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None]) -> ProcessResult:
-        """Runs to the end of the whole process tree; cancelling the call ends the tree before it returns."""
+    async def run(
+        self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None], talk: Talk | None = None
+    ) -> ProcessResult:
+        """Runs to the end of the whole process tree; cancelling the call ends the tree before it returns.
+
+        With `talk` stdin and stdout belong to the conversation, and the tree is ended when `talk` returns.
+        """
 
 
 class Tools(Protocol):
@@ -236,6 +255,11 @@ class Execute(Protocol):
     async def __call__(
         self, argv: Sequence[str], *, purpose: str, stdin: bytes = b"", env: Mapping[str, str] | None = None
     ) -> ProcessResult: ...
+
+    async def talk(
+        self, argv: Sequence[str], talk: Talk, *, purpose: str, env: Mapping[str, str] | None = None
+    ) -> ProcessResult:
+        """Runs a program and a conversation with it; the program is ended when the conversation is over."""
 
 
 @dataclass(frozen=True, slots=True)

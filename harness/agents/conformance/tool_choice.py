@@ -22,14 +22,17 @@ _CONTENTS = frozenset({"content", "contents", "text", "file_text", "new_text"})
 _COMMANDS = frozenset({"command", "cmd", "commands", "script"})
 _PATCH = "apply_patch"
 _HERE = re.compile(
-    r"(?:working directory|workspace root|working in the directory|current directory|<cwd>|cwd)[^/\n]{0,40}\n?[^/\n]{0,8}(/[^\s<>\"'`,)]+)",
-    re.IGNORECASE,
+    r"(?:working directory|working in the directory|<cwd>)[:\s`\"']{0,4}(/[^\s<>\"'`,)]+)", re.IGNORECASE
 )
+# A program that takes no plain words for an end says which command ends its work.
+_FAREWELL = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 _EDIT_BLOCKS = "SEARCH/REPLACE"
 
 
 def resolve(ask: Ask, turn: Say | Use | Answer | Break) -> Reply:
     """Words, or a call; a program that offers no tool at all gets words in place of a call."""
+    if isinstance(turn, Say) and ask.tools and _FAREWELL in ask.everything:
+        return _used(ask, Use("run", command=f"echo {_FAREWELL}"))
     if isinstance(turn, Say | Break):
         return Text(turn.text)
     if isinstance(turn, Answer):
