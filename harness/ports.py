@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 if TYPE_CHECKING:  # the CLI's quick commands need these seams, not pydantic behind the contract
+    from asyncio import StreamReader, StreamWriter
+
     from harness.model.changes import Change, Merge, ParentDrift, Snapshot, Workspace
     from harness.model.contract import Contract
     from harness.model.events import Envelope, Fact
@@ -168,6 +170,18 @@ class Vcs(Protocol):
         """The files of a record; raises NotFound."""
 
 
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A running program that is talked with: what it says, what it hears, and its log, which `note` adds to."""
+
+    reader: StreamReader
+    writer: StreamWriter
+    note: Callable[[str], None]
+
+
+Talk = Callable[[Channel], Awaitable[None]]
+
+
 class Processes(Protocol):
     """The one door through which programs of a step run."""
 
@@ -186,8 +200,13 @@ class Processes(Protocol):
     def end_orphan(self, who: ProcessIdentity) -> bool:
         """Ends what is left of a dead coordinator's process tree; never a process that only reuses the pid."""
 
-    async def run(self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None]) -> ProcessResult:
-        """Runs to the end of the whole process tree; cancelling the call ends the tree before it returns."""
+    async def run(
+        self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None], talk: Talk | None = None
+    ) -> ProcessResult:
+        """Runs to the end of the whole process tree; cancelling the call ends the tree before it returns.
+
+        With `talk` stdin and stdout belong to the conversation, and the tree is ended when `talk` returns.
+        """
 
 
 class Tools(Protocol):
@@ -212,11 +231,15 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an agent says of itself; the tree and the checks decide."""
+    """What an agent says of itself; the tree and the checks decide.
+
+    With a `subplan` (the data of a plan file) the agent asks that the step be decomposed instead.
+    """
 
     failure: Failure | None = None
     exit_code: int | None = None
     usage: Mapping[str, Any] = field(default_factory=dict)
+    subplan: Mapping[str, Any] | None = None
 
 
 class Agent(Protocol):
@@ -233,6 +256,11 @@ class Execute(Protocol):
         self, argv: Sequence[str], *, purpose: str, stdin: bytes = b"", env: Mapping[str, str] | None = None
     ) -> ProcessResult: ...
 
+    async def talk(
+        self, argv: Sequence[str], talk: Talk, *, purpose: str, env: Mapping[str, str] | None = None
+    ) -> ProcessResult:
+        """Runs a program and a conversation with it; the program is ended when the conversation is over."""
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -242,6 +270,16 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        """Both together; one unknown price makes the sum unknown."""
+        known = [usage.cost_usd for usage in (self, other) if usage.calls]
+        return Usage(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            sum(cost for cost in known if cost is not None) if known and None not in known else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +327,7 @@ class Turn:
 
 
 class Model(Protocol):
-    """One language model. Raises ModelFailed, with its kind: rate limit, timeout, refused, unreachable, bad response."""
+    """One language model. Raises ModelFailed; its `kind` says why."""
 
     @property
     def name(self) -> str:
@@ -299,6 +337,12 @@ class Model(Protocol):
         """A value of this pydantic type; invalid output is sent back for repair a bounded number of times."""
 
     async def converse(
-        self, system: str, messages: Sequence[Message], tools: Sequence[ToolOffer], *, timeout_ms: int
+        self,
+        system: str,
+        messages: Sequence[Message],
+        tools: Sequence[ToolOffer],
+        *,
+        timeout_ms: int,
+        on_text: Callable[[str], None] | None = None,
     ) -> Turn:
-        """The next turn of a conversation."""
+        """The next turn of a conversation; `on_text` is told what the model says while it says it."""

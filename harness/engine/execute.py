@@ -13,6 +13,7 @@ from harness.model.changes import Workspace
 from harness.model.contract import Contract
 from harness.model.ids import TaskId
 from harness.model.process import ProcessIdentity, ProcessLimits, ProcessResult, ProcessSpec, Rights
+from harness.ports import Talk
 
 
 @dataclass(slots=True)
@@ -38,6 +39,16 @@ class StepExecute:
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
     ) -> ProcessResult:
+        return await self._run(self._spec(argv, purpose, env, stdin), purpose)
+
+    async def talk(
+        self, argv: Sequence[str], talk: Talk, *, purpose: str, env: Mapping[str, str] | None = None
+    ) -> ProcessResult:
+        return await self._run(self._spec(argv, purpose, env), purpose, talk)
+
+    def _spec(
+        self, argv: Sequence[str], purpose: str, env: Mapping[str, str] | None, stdin: bytes = b""
+    ) -> ProcessSpec:
         limits = self.contract.limits
         wall = {"setup": limits.setup_timeout_ms, "check": limits.check_timeout_ms}.get(
             purpose, self.contract.execution.attempt_timeout_ms
@@ -45,7 +56,7 @@ class StepExecute:
         rights = self.ctx.parts.vcs.agent_rights(self.workspace)
         base = self.ctx.parts.environment(self.ctx.options.env_pass)
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        spec = ProcessSpec(
+        return ProcessSpec(
             argv=tuple(argv),
             cwd=self.workspace.path,
             env={**base, **self.contract.work.env, **(env or {})},
@@ -60,8 +71,10 @@ class StepExecute:
             ),
             limits=ProcessLimits(processes=limits.processes, memory_bytes=limits.memory_bytes, file_bytes=limits.bytes),
         )
+
+    async def _run(self, spec: ProcessSpec, purpose: str, talk: Talk | None = None) -> ProcessResult:
         failpoints.hit(f"before:process.{purpose}")
-        result = await self.ctx.parts.processes.run(spec, on_start=lambda who: self._started(who, purpose))
+        result = await self.ctx.parts.processes.run(spec, on_start=lambda who: self._started(who, purpose), talk=talk)
         failpoints.hit(f"after:process.{purpose}")
         return result
 

@@ -65,6 +65,7 @@ class Ending(StrEnum):
     INACTIVITY = "inactivity_timeout"
     LIMIT = "limit_exceeded"
     NOT_FOUND = "not_found"
+    DISMISSED = "dismissed"  # the conversation with it was over; nobody waited for it to exit
 
 
 @dataclass(frozen=True, slots=True)

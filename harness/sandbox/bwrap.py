@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import resource
+import socket
 
 from harness.model.process import ProcessLimits, ProcessSpec
 from harness.sandbox import mounts, rlimits, tree
-from harness.sandbox.child import Child, memory_file
+from harness.sandbox.child import Child, memory_file, stdout_of
 from harness.sandbox.output import Transcript
 from harness.sandbox.process import Door
 
@@ -20,10 +21,11 @@ _ROOT_CAPABILITIES = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SETUID
 _GATE = """
 for limit in $1; do ulimit "${limit%=*}" "${limit#*=}"; done
 [ "$2" = 0 ] || { ulimit -u "$2" || ulimit -p "$2"; } 2>/dev/null
-shift 2
+out=$3
+shift 3
 echo ready >&0
 read -r word || exit 125
-exec "$@" <&1 >&2
+exec "$@" <&1 >&"$out"
 """
 
 
@@ -47,12 +49,12 @@ class Bwrap(Door):
         super().__init__(why)
         self._program = program
 
-    def _start(self, spec: ProcessSpec, transcript: Transcript) -> Child:
+    def _start(self, spec: ProcessSpec, transcript: Transcript, line: socket.socket | None) -> Child:
         options = [*base_options(), *mounts.options(spec), *_environment(spec)]
         with memory_file(b"".join(os.fsencode(word) + b"\0" for word in options)) as listed:
-            gate = ("/bin/sh", "-c", _GATE, "gate", *_gate_limits(spec.limits))
+            gate = ("/bin/sh", "-c", _GATE, "gate", *_gate_limits(spec.limits), stdout_of(line))
             argv = [self._program, "--args", str(listed), "--", *gate, *spec.argv]
-            return Child(argv, spec.stdin, transcript, listed)
+            return Child(argv, line or spec.stdin, transcript, listed)
 
     def _is_ready(self, child: Child) -> None:
         for pid in tree.children(child.pid):

@@ -25,10 +25,10 @@ class Child:
 
     Its descriptors are unusual: 0 is the control socket, 1 is what the program will read as its stdin, and 2 takes all
     output. The program itself gets the usual three. So nothing but single digits is ever named, which is all that a
-    POSIX shell promises to understand.
+    POSIX shell promises to understand. A program that is talked with has a socket as 1: its stdin and its stdout.
     """
 
-    def __init__(self, argv: Sequence[str], stdin: bytes, transcript: Transcript, handle: int) -> None:
+    def __init__(self, argv: Sequence[str], stdin: bytes | socket.socket, transcript: Transcript, handle: int) -> None:
         """Starts `argv`, which also inherits `handle`."""
         self._loop = asyncio.get_running_loop()
         self._transcript = transcript
@@ -47,7 +47,7 @@ class Child:
             on_error.callback(os.close, self._output)
             stack.callback(os.close, sink)
             _widen(self._output)
-            given = stack.enter_context(memory_file(stdin))
+            given = stack.enter_context(memory_file(stdin)) if isinstance(stdin, bytes) else stdin.fileno()
             self.process = _popen(argv, theirs.fileno(), given, sink, handle)
             on_error.callback(self._give_up)
             self._exit_handle = os.pidfd_open(self.process.pid)
@@ -84,6 +84,10 @@ class Child:
         if not data:
             self._stop_reading()
             return
+        self.keep(data)
+
+    def keep(self, data: bytes) -> None:
+        """Adds to the log; a sign of life, whoever heard it."""
         self.last_output = self._loop.time()
         if self.broken.done():
             return
@@ -173,6 +177,11 @@ def _popen(argv: Sequence[str], control: int, given: int, sink: int, handle: int
     return subprocess.Popen(
         argv, stdin=control, stdout=given, stderr=sink, env={}, cwd="/", pass_fds=(handle,), start_new_session=True
     )
+
+
+def stdout_of(line: socket.socket | None) -> str:
+    """Which of the child's descriptors its program gets as stdout: the socket that it is talked with over, or the log."""
+    return "2" if line is None else "1"
 
 
 @contextlib.contextmanager

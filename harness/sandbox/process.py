@@ -6,6 +6,7 @@ import asyncio
 import errno
 import os
 import shutil
+import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
@@ -15,8 +16,10 @@ from typing import Any
 from harness.errors import EnvironmentProblem
 from harness.model import limits
 from harness.model.process import Ending, ProcessIdentity, ProcessResult, ProcessSpec
+from harness.ports import Talk
 from harness.sandbox import identity, tree
 from harness.sandbox.child import Child
+from harness.sandbox.conversation import Conversation
 from harness.sandbox.output import Transcript
 
 _COUNT_SECONDS = 0.5
@@ -32,8 +35,8 @@ class Door(ABC):
         self.why = why
 
     @abstractmethod
-    def _start(self, spec: ProcessSpec, transcript: Transcript) -> Child:
-        """Starts what confines the program; the program itself waits for `release`."""
+    def _start(self, spec: ProcessSpec, transcript: Transcript, line: socket.socket | None) -> Child:
+        """Starts what confines the program; the program itself waits for `release`. It is talked with over `line`."""
 
     @abstractmethod
     async def _kill(self, child: Child) -> None:
@@ -46,9 +49,12 @@ class Door(ABC):
         """Ends what is left of a dead coordinator's process tree; never a process that only reuses the pid."""
         return identity.end(who)
 
-    async def run(self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None]) -> ProcessResult:
+    async def run(
+        self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None], talk: Talk | None = None
+    ) -> ProcessResult:
         """Runs to the end of the whole process tree; cancelling the call ends the tree before it returns.
 
+        With `talk` stdin and stdout belong to the conversation, and the tree is ended when `talk` returns.
         Raises EnvironmentProblem when the confinement, the log or the machine fails; the tree is dead then, too.
         """
         began = time.monotonic()
@@ -57,14 +63,15 @@ class Door(ABC):
             return self._result(Ending.NOT_FOUND, None, began, message=refusal)
         transcript = Transcript(spec.log, spec.limits.output_head, spec.limits.output_tail)
         try:
-            child = self._spawn(spec, transcript)
+            conversation = None if talk is None else Conversation(talk)
+            child = self._spawn(spec, transcript, conversation)
             if isinstance(child, str):
                 transcript.close()
                 return self._result(Ending.NOT_FOUND, None, began, message=child)
             try:
-                ending = await self._live(child, spec, on_start)
+                ending = await self._live(child, spec, on_start, conversation)
             finally:
-                await _to_the_end(self._end(child))
+                await _to_the_end(self._end(child, conversation))
             child.check_log()
         except BaseException:
             transcript.abandon()
@@ -73,19 +80,26 @@ class Door(ABC):
         if ending is None:
             raise _setup_failed(self.name, tail)
         message = f"it had more than {spec.limits.processes} processes" if ending is Ending.LIMIT else ""
-        return self._result(ending, child.exit_code, began, transcript=transcript, tail=tail, message=message)
+        code = None if ending is Ending.DISMISSED else child.exit_code
+        return self._result(ending, code, began, transcript=transcript, tail=tail, message=message)
 
-    def _spawn(self, spec: ProcessSpec, transcript: Transcript) -> Child | str:
+    def _spawn(self, spec: ProcessSpec, transcript: Transcript, conversation: Conversation | None) -> Child | str:
         """The child, or why this argument list can never start."""
         try:
-            return self._start(spec, transcript)
+            return self._start(spec, transcript, None if conversation is None else conversation.open())
         except OSError as error:
+            if conversation is not None:
+                conversation.give_up()
             if error.errno == errno.E2BIG:
                 return f"{spec.argv[0]:.80}: the argument list is too long for the system"
             raise _exhausted(error) from error
 
     async def _live(
-        self, child: Child, spec: ProcessSpec, on_start: Callable[[ProcessIdentity], None]
+        self,
+        child: Child,
+        spec: ProcessSpec,
+        on_start: Callable[[ProcessIdentity], None],
+        conversation: Conversation | None,
     ) -> Ending | None:
         """How it ended, or has to end; None when it never began."""
         try:
@@ -101,15 +115,21 @@ class Door(ABC):
             return None
         on_start(who)
         child.release()
-        return await _watch(child, spec)
+        return await _watch(child, spec, None if conversation is None else conversation.begin(child))
 
-    async def _end(self, child: Child) -> None:
+    async def _end(self, child: Child, conversation: Conversation | None) -> None:
         try:
+            if conversation is not None and not child.exited.done():
+                await conversation.break_off()
             if not child.exited.done() and _asked_to_end(child):
                 await child.exits_within(limits.KILL_GRACE_MS / 1000)
             await self._kill(child)
         finally:
-            await child.close(limits.DRAIN_MS / 1000)
+            try:
+                if conversation is not None:
+                    await conversation.close()
+            finally:
+                await child.close(limits.DRAIN_MS / 1000)
 
     def _result(
         self,
@@ -133,19 +153,22 @@ class Door(ABC):
         )
 
 
-async def _watch(child: Child, spec: ProcessSpec) -> Ending:
+async def _watch(child: Child, spec: ProcessSpec, talking: asyncio.Task[None] | None) -> Ending:
     clock = asyncio.get_running_loop().time
     deadline = clock() + spec.timeout_ms / 1000
     child.last_output = clock()
     while True:
         quiet_until = deadline if spec.inactivity_ms is None else child.last_output + spec.inactivity_ms / 1000
         await asyncio.wait(
-            {child.exited, child.broken},
+            {child.exited, child.broken, *([talking] if talking else [])},
             timeout=max(0.0, min(deadline, quiet_until, clock() + _COUNT_SECONDS) - clock()),
             return_when=asyncio.FIRST_COMPLETED,
         )
         if child.exited.done() or child.broken.done():
             return Ending.EXITED
+        if talking is not None and talking.done():
+            left = await child.exits_within(limits.DRAIN_MS / 1000)
+            return Ending.EXITED if left else Ending.DISMISSED
         if clock() >= deadline:
             return Ending.TIMEOUT
         if spec.inactivity_ms is not None and clock() >= child.last_output + spec.inactivity_ms / 1000:

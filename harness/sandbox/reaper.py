@@ -95,7 +95,7 @@ def _become(order: dict[str, Any]) -> NoReturn:
             resource.setrlimit(kind, (value, value))
         os.chdir(order["cwd"])
         os.dup2(1, 0)
-        os.dup2(2, 1)
+        os.dup2(order["stdout"], 1)
         os.execvpe(order["argv"][0], order["argv"], order["env"])  # noqa: S606 - this is the door
     except OSError as error:
         os.write(2, f"{order['argv'][0]}: {error.strerror}\n".encode())

@@ -13,7 +13,7 @@ import pytest
 import harness
 from harness.config import settings
 from harness.config.setting_kinds import KINDS
-from harness.errors import Exit, OrchestrixError
+from harness.errors import Exit, ModelFault, OrchestrixError
 from harness.model import contract, plan, view
 from harness.model import events as ev
 from harness.model.state import StepState, initial
@@ -71,6 +71,11 @@ def test_every_error_code_is_described_with_exit_and_retry_class():
     """The tree of errors, as a table."""
     known = {code: [str(int(cls.exit_code)), cls.retry.value] for code, cls in _errors().items()}
     assert {code: row[:2] for code, row in pages.table(CODES, "Error codes").items()} == known
+
+
+def test_every_model_fault_is_described():
+    """The kinds of `model_failed`."""
+    assert list(pages.table(CODES, "Model faults")) == [kind.value for kind in ModelFault]
 
 
 def test_every_close_reason_is_described_with_exit_and_whether_it_is_retried():

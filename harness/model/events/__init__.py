@@ -47,6 +47,7 @@ from harness.model.events.subagent import (
     SubagentWaitingForMerge,
     WorktreeMerged,
 )
+<<<<<<< HEAD
 from harness.model.events.workflow import (
     RoutingDecision,
     TaskFailed,
@@ -54,6 +55,11 @@ from harness.model.events.workflow import (
     TaskStarted,
     TaskSucceeded,
     WorkflowFinalized,
+=======
+from harness.model.events.thinking import (
+    ModelAnswered,
+    ModelGaveUp,
+>>>>>>> thinking
 )
 
 __all__ = [
@@ -65,6 +71,8 @@ __all__ = [
     "Fact",
     "IntegrationFailed",
     "IntegrationStarted",
+    "ModelAnswered",
+    "ModelGaveUp",
     "OverlapAllowed",
     "OwnershipExcepted",
     "ParentChanged",
