@@ -47,7 +47,10 @@ from harness.model.events.subagent import (
     SubagentWaitingForMerge,
     WorktreeMerged,
 )
-<<<<<<< HEAD
+from harness.model.events.thinking import (
+    ModelAnswered,
+    ModelGaveUp,
+)
 from harness.model.events.workflow import (
     RoutingDecision,
     TaskFailed,
@@ -55,11 +58,6 @@ from harness.model.events.workflow import (
     TaskStarted,
     TaskSucceeded,
     WorkflowFinalized,
-=======
-from harness.model.events.thinking import (
-    ModelAnswered,
-    ModelGaveUp,
->>>>>>> thinking
 )
 
 __all__ = [

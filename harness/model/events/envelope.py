@@ -11,21 +11,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-<<<<<<< HEAD
-from harness.model.events import attempt, run, subagent, workflow
-=======
-from harness.model.events import attempt, run, subagent, thinking
->>>>>>> thinking
+from harness.model.events import attempt, run, subagent, thinking, workflow
 from harness.model.events.fact import Fact
 from harness.model.ids import RunId
 
 GENESIS = "0" * 64
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-<<<<<<< HEAD
-_FAMILIES = (run, subagent, attempt, workflow)
-=======
-_FAMILIES = (run, subagent, attempt, thinking)
->>>>>>> thinking
+_FAMILIES = (run, subagent, attempt, thinking, workflow)
 TYPES: dict[str, type[Fact]] = {
     kind.type: kind
     for family in _FAMILIES
