@@ -37,6 +37,11 @@ class Settings:
     workspace_link: tuple[str, ...]
     backoff_base_ms: int
     recoveries: int
+    errors: Mapping[str, str]
+    budget_tokens: int | None
+    budget_cost_usd: float | None
+    budget_attempts: int | None
+    budget_wall_time: int | None
     agents: Mapping[str, tuple[str, ...]]
     sources: Mapping[str, str]
 
@@ -44,6 +49,17 @@ class Settings:
     def parallel(self) -> int:
         """Steps at once, `jobs` or one for each core that this process may use."""
         return self.jobs or len(os.sched_getaffinity(0))
+
+    @property
+    def budget(self) -> dict[str, int | float]:
+        """The budgets that are set, by the names that the log uses."""
+        given = {
+            "tokens": self.budget_tokens,
+            "cost_usd": self.budget_cost_usd,
+            "attempts": self.budget_attempts,
+            "wall_ms": self.budget_wall_time,
+        }
+        return {name: value for name, value in given.items() if value is not None}
 
     def rows(self) -> Iterator[tuple[str, Any, str]]:
         """Key, value and source of every setting, for people and JSON."""
@@ -53,7 +69,8 @@ class Settings:
         }
         for key, value in values.items():
             shown = list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
-            yield key, f"{value}ms" if key == "backoff_base" else shown, self.sources[key]
+            timed = key in ("backoff_base", "budget.wall_time") and value is not None
+            yield key, f"{value}ms" if timed else shown, self.sources[key]
 
 
 def load(root: Path | None, flags: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> Settings:
@@ -143,8 +160,8 @@ def _flattened(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             for name, agent in value.items():
                 inner = agent if isinstance(agent, dict) and agent else {"": agent}
                 yield from ((f"agents.{name}.{field}".removesuffix("."), item) for field, item in inner.items())
-        elif key == "workspace" and isinstance(value, dict):
-            yield from ((f"workspace.{field}", item) for field, item in value.items())
+        elif key in ("workspace", "budget") and isinstance(value, dict):
+            yield from ((f"{key}.{field}", item) for field, item in value.items())
         else:
             yield key, value
 

@@ -76,6 +76,8 @@ async def _coordinate(ctx: Context, holder: dict[str, object]) -> RunState:
     except (OrchestrixError, OSError):
         _stop_if_replaced(ctx)
         raise
+    if journal.state.waiting is not None:
+        return journal.state
     # The record comes last: where it is, nothing of the run is left to do.
     if not ctx.options.keep:
         await ctx.offload(ctx.parts.vcs.forget_run, ctx.run_id)

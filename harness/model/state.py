@@ -8,8 +8,9 @@ from types import MappingProxyType
 from typing import Any
 
 from harness.errors import IllegalTransition
+from harness.model import budget, lifecycle, workflow_fold
 from harness.model import events as ev
-from harness.model import lifecycle
+from harness.model.budget import Spent
 from harness.model.ids import TaskId
 from harness.model.lifecycle import RunStatus, State
 
@@ -54,6 +55,11 @@ class StepState:
     decided: str | None = None  # the node that has the task now; None while nobody has
     next_attempt_at: str | None = None
     pause_ms: int = 0
+    refused: bool = False  # parked work that cannot be integrated as it is
+    escalated: bool = False
+    rejected: bool = False
+    granted: int = 0  # tries that a person allowed beyond the contract's
+    since: int = 0  # the line of the log that created the sub-agent
 
     @property
     def done(self) -> bool:
@@ -82,7 +88,11 @@ class RunState:
     coordinators: int = 0
     steps: MappingProxyType[str, StepState] = field(default_factory=lambda: MappingProxyType({}))
     superseded: tuple[StepState, ...] = ()
+    budget: Mapping[str, Any] = field(default_factory=dict)
+    spent: Spent = field(default_factory=Spent)
+    waiting: str | None = None
     last_seq: int = 0
+    last_ts: str = ""
     last_hash: str = ev.GENESIS
 
     @property
@@ -117,7 +127,8 @@ def evolve(state: RunState, envelope: ev.Envelope) -> RunState:
         state = handler(state, fact, envelope.ts)
     elif isinstance(fact, ev.StepFact):
         _live(state, fact)
-    return replace(state, last_seq=envelope.seq, last_hash=envelope.hash)
+    spent = state.spent + budget.used_by(fact) + budget.driven(fact, state.last_ts, envelope.ts)
+    return replace(state, spent=spent, last_seq=envelope.seq, last_ts=envelope.ts, last_hash=envelope.hash)
 
 
 def _created_run(state: RunState, fact: ev.RunCreated, ts: str) -> RunState:
@@ -134,6 +145,7 @@ def _created_run(state: RunState, fact: ev.RunCreated, ts: str) -> RunState:
         target=fact.target,
         integration_ref=fact.integration_ref,
         options=fact.options,
+        budget=fact.options.get("budget", {}),
         created_at=ts,
     )
 
@@ -149,6 +161,7 @@ def _started_run(state: RunState, fact: ev.RunStarted, _ts: str) -> RunState:
         status=RunStatus.RUNNING,
         exit_code=None,
         finished_at=None,
+        waiting=None,
         coordinators=fact.epoch,
         steps=MappingProxyType(steps),
     )
@@ -189,6 +202,7 @@ def _created(state: RunState, fact: ev.SubagentCreated, _ts: str) -> RunState:
         origin=fact.origin,
         # Attempts are counted on: their number names logs and kept work, and none may be written over.
         attempts=0 if old is None else old.attempts,
+        since=state.last_seq + 1,
     )
     return replace(state, steps=MappingProxyType(state.steps | {fact.task: step}), superseded=superseded)
 
@@ -326,25 +340,6 @@ def _merged(state: RunState, fact: ev.WorktreeMerged, ts: str) -> RunState:
     return replace(_step_handler(change)(state, fact, ts), head=fact.merge_commit)
 
 
-def _decided(state: RunState, fact: ev.RoutingDecision, _ts: str) -> RunState:
-    if fact.task is None:
-        return state
-    return _with_task(state, fact.task, decided=fact.chosen_node)
-
-
-def _again(state: RunState, fact: ev.TaskRetryScheduled, _ts: str) -> RunState:
-    return _with_task(
-        state, fact.task or "", decided=None, next_attempt_at=fact.next_attempt_at, pause_ms=fact.pause_ms
-    )
-
-
-def _with_task(state: RunState, task: str, **changes: Any) -> RunState:
-    step = state.steps.get(task)
-    if step is None or step.done:
-        raise IllegalTransition(f"run {state.run_id} has no open task {task}")
-    return replace(state, steps=MappingProxyType(state.steps | {task: replace(step, **changes)}))
-
-
 _HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {
     ev.RunCreated: _created_run,
     ev.RunStarted: _started_run,
@@ -366,6 +361,5 @@ _HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {
     ev.WorkspacePreparing: _step_handler(_workspace),
     ev.WorkspaceRemoved: _step_handler(_workspace_gone),
     ev.WorkKept: _step_handler(_kept),
-    ev.RoutingDecision: _decided,
-    ev.TaskRetryScheduled: _again,
+    **workflow_fold.HANDLERS,
 }

@@ -10,10 +10,9 @@ from collections import deque
 from collections.abc import Iterable
 
 from harness.engine.context import Context
-from harness.errors import IllegalTransition
 from harness.model import events as ev
 from harness.model import limits
-from harness.orchestrator import nodes, router
+from harness.orchestrator import nodes, router, waiting
 from harness.orchestrator.crew import Crew
 from harness.orchestrator.decision import Decision
 from harness.orchestrator.policies import Policies
@@ -27,7 +26,7 @@ async def drive(ctx: Context) -> None:
     async with Crew(ctx) as crew:
         loop = _Loop(ctx, crew)
         await loop.carry_out(loop.left_over())
-        while not ctx.journal.state.ended:
+        while not (ctx.journal.state.ended or ctx.journal.state.waiting):
             await loop.tick()
 
 
@@ -58,8 +57,9 @@ class _Loop:
             await self.carry_out(decisions)
             return
         due = router.next_due(self._ctx.journal.state, now)
-        if self._crew.idle and due is None:
-            raise IllegalTransition(f"run {self._ctx.run_id} has open steps and nothing is next")
+        if self._crew.idle and (due is None or router.over_budget(self._ctx.journal.state, now)):
+            self._ctx.journal.append(waiting.why(self._ctx.journal.state, now))
+            return
         await self._crew.change(due)
 
     async def carry_out(self, decisions: Iterable[Decision]) -> None:

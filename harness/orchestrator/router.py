@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from harness.model import budget
 from harness.model.ids import TaskId
 from harness.model.lifecycle import State
 from harness.model.state import RunState, StepState
@@ -31,12 +32,20 @@ def route(state: RunState, policies: Policies, now: datetime) -> list[Decision]:
     board = Board.of(state, policies)
     if not board.open:
         return [Decision(FINALIZER, "every task is closed", None, personas.PARENT)]
-    return [*_failures(board), *_integration(board), *_execution(board, now)]
+    urgent = [*_failures(board), *_integration(board)]
+    return urgent if over_budget(state, now) else [*urgent, *_execution(board, now)]
+
+
+def over_budget(state: RunState, now: datetime) -> str | None:
+    """Which budget has ended: nothing new is started then, what is done is still integrated."""
+    return budget.ended(state.budget, state.spent, state.last_ts, now) if state.budget else None
 
 
 def _failures(board: Board) -> Iterator[Decision]:
     """Tasks that must not go on because another one failed, then those whose last attempt failed."""
     for step in board.open:
+        if step.refused and step.decided is None and not step.escalated:
+            yield Decision(FALLBACK, f"it was refused: {step.last_reason}", step.task_id, personas.ERROR_FALLBACK)
         if step.state not in _UNPARKED:
             continue
         lost = abandonment.of(board, step)
@@ -51,13 +60,14 @@ def _failures(board: Board) -> Iterator[Decision]:
 
 def _failed(step: StepState) -> bool:
     attempted = step.last_reason is not None and not step.ready
-    return step.decided is None and attempted and step.next_attempt_at is None
+    waits = step.escalated or (step.next_attempt_at is not None and not step.rejected)
+    return step.decided is None and attempted and not waits
 
 
 def _integration(board: Board) -> Iterator[Decision]:
     """Results in plan order, each when all before it are closed; what has its outcome already is closed at once."""
     for place, step in enumerate(board.open):
-        if step.decided is not None:
+        if step.decided is not None or step.refused:
             continue
         if step.state in (State.COMPLETED, State.FAILED):
             yield Decision(UPDATER, f"it is {step.state}", step.task_id, personas.PARENT)
@@ -78,7 +88,7 @@ def _execution(board: Board, now: datetime) -> list[Decision]:
 
 
 def _eligible(board: Board, step: StepState, now: datetime) -> bool:
-    if step.decided is not None or step.state not in _UNPARKED or _failed(step):
+    if step.decided is not None or step.escalated or step.state not in _UNPARKED or _failed(step):
         return False
     return board.stands(step) and abandonment.of(board, step) is None and wait(step, now) == timedelta()
 

@@ -6,8 +6,11 @@ from typing import Any, ClassVar
 
 from harness.engine import integrate
 from harness.engine.context import Context
+from harness.model import events as ev
+from harness.model.error_actions import Action
 from harness.model.ids import TaskId
 from harness.model.lifecycle import State
+from harness.model.verdict import Failure
 from harness.orchestrator import abandonment
 from harness.orchestrator.board import Board
 from harness.orchestrator.crew import Crew
@@ -30,11 +33,26 @@ class TaskUpdater(ModularNode):
         return NodeOutputs()
 
     async def _update(self, task: TaskId) -> None:
-        step = self.ctx.step(task)
-        if step.state is State.WAITING_FOR_MERGE:
-            lost = abandonment.of(Board.of(self.ctx.journal.state, self.policies), step)
-            if lost is not None:
-                await integrate.refuse(self.ctx, task, lost)
-            else:
-                await integrate.integrate(self.ctx, task, self.ctx.schedule.closure(step.step_idx))
+        if self.ctx.step(task).state is State.WAITING_FOR_MERGE:
+            failure = await self._integrate(task)
+            if failure is not None and self._has_policy(failure):
+                self.ctx.note(
+                    task,
+                    ev.IntegrationRefused,
+                    reason=failure.reason,
+                    message=failure.message,
+                    paths=list(failure.paths),
+                )
+                return
+            if failure is not None:
+                await integrate.refuse(self.ctx, task, failure)
         await integrate.close(self.ctx, task)
+
+    async def _integrate(self, task: TaskId) -> Failure | None:
+        step = self.ctx.step(task)
+        lost = abandonment.of(Board.of(self.ctx.journal.state, self.policies), step)
+        return lost or await integrate.integrate(self.ctx, task, self.ctx.schedule.closure(step.step_idx))
+
+    def _has_policy(self, failure: Failure) -> bool:
+        """Whether the map says more than that the child failed, which is what a failed integration is by default."""
+        return self.ctx.options.errors.get(failure.reason, Action.MARK_FAILED) != Action.MARK_FAILED
