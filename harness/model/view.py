@@ -25,6 +25,7 @@ def run(state: RunState, *, held: bool) -> dict[str, Any]:
         "created_at": state.created_at,
         "finished_at": state.finished_at,
         "waiting": state.waiting,
+        "parent_run": state.parent_run,
         "steps": [step(item, state.run_id) for item in state.ordered()],
     }
 
@@ -43,6 +44,7 @@ def step(item: StepState, run_id: str) -> dict[str, Any]:
         "message": item.message,
         "attempts": item.attempts,
         "escalated": item.escalated,
+        "nested_run": item.child_run,
         "next_attempt_at": item.next_attempt_at if not item.done else None,
         "start_point": item.start_point,
         "commit": item.commit,

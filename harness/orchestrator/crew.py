@@ -20,6 +20,7 @@ class Crew:
         self._group = asyncio.TaskGroup()
         self._jobs: dict[TaskId, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
+        self.waits: dict[TaskId, str] = {}  # nested runs that wait for a person
 
     async def __aenter__(self) -> Self:
         await self._group.__aenter__()

@@ -26,6 +26,11 @@ from harness.model.events.fact import (
     Fact,
     StepFact,
 )
+from harness.model.events.nested import (
+    ComplexityAnalyzed,
+    SubagentReturned,
+    SubagentSpawned,
+)
 from harness.model.events.run import (
     OverlapAllowed,
     ParentChanged,
@@ -74,6 +79,7 @@ __all__ = [
     "AttemptFinished",
     "BudgetChanged",
     "CheckFinished",
+    "ComplexityAnalyzed",
     "Envelope",
     "Fact",
     "IntegrationFailed",
@@ -100,6 +106,8 @@ __all__ = [
     "SubagentClosed",
     "SubagentCreated",
     "SubagentFailed",
+    "SubagentReturned",
+    "SubagentSpawned",
     "SubagentStarted",
     "SubagentWaitingForMerge",
     "TaskApproved",
