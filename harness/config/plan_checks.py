@@ -29,6 +29,8 @@ def _nested(plan: Plan, idx: int, step: Step) -> Iterator[Problem]:
     """The steps of a step are a plan of their own, within what their parent owns."""
     if step.steps is None:
         return
+    if step.decompose == "never":
+        yield Problem(("steps", idx, "decompose"), "a step with `steps` is split", "remove `decompose: never`")
     inner = Plan.model_validate(nesting.plan(plan, step))
     problems = check(inner)
     if not any("owns" in problem.field for problem in problems):

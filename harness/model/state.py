@@ -101,6 +101,7 @@ class RunState:
     budget: Mapping[str, Any] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
     waiting: str | None = None
+    waiting_tasks: tuple[str, ...] = ()  # those that a person must decide about, nested ones included
     last_seq: int = 0
     last_ts: str = ""
     last_hash: str = ev.GENESIS

@@ -58,7 +58,7 @@ def step(item: StepState, run_id: str) -> dict[str, Any]:
 
 def next_step(state: RunState) -> str:
     """What a person can do about a run that waits."""
-    asked = [item.task_id for item in state.ordered() if item.escalated]
+    asked = state.waiting_tasks
     if asked:
         return f"orchestrix approve {state.run_id} {asked[0]}, or orchestrix reject {state.run_id} {asked[0]}"
     return f"orchestrix resume {state.run_id} --budget NAME=VALUE"

@@ -65,7 +65,8 @@ def _returned(state: RunState, fact: ev.SubagentReturned, _ts: str) -> RunState:
 
 
 def _waiting(state: RunState, fact: ev.RunWaiting, _ts: str) -> RunState:
-    return replace(state, status=RunStatus.WAITING, exit_code=Exit.WAITING, waiting=fact.message)
+    asked = tuple(fact.tasks) if fact.cause == "approval" else ()
+    return replace(state, status=RunStatus.WAITING, exit_code=Exit.WAITING, waiting=fact.message, waiting_tasks=asked)
 
 
 def _budget(state: RunState, fact: ev.BudgetChanged, _ts: str) -> RunState:

@@ -12,15 +12,13 @@ from harness.model.state import RunState
 from harness.orchestrator import router
 
 
-def why(state: RunState, now: datetime, nested: Mapping[TaskId, str]) -> ev.RunWaiting:
-    """The fact that says so; raises IllegalTransition where nothing explains the standstill."""
-    escalated = [step.task_id for step in state.ordered() if step.escalated]
-    if escalated:
-        said = f"step {', '.join(escalated)} needs a decision"
-        return ev.RunWaiting(cause="approval", message=said, tasks=escalated)
-    if nested:
-        return ev.RunWaiting(cause="nested", message="; ".join(nested.values()), tasks=list(nested))
-    over = router.over_budget(state, now)
+def why(state: RunState, now: datetime, nested: Mapping[TaskId, RunState]) -> ev.RunWaiting:
+    """The fact that says so, for nested runs too; raises IllegalTransition where nothing explains the standstill."""
+    asked = [step.task_id for step in state.ordered() if step.escalated]
+    asked += [task for child in nested.values() for task in child.waiting_tasks]
+    if asked:
+        return ev.RunWaiting(cause="approval", message=f"step {', '.join(asked)} needs a decision", tasks=asked)
+    over = router.over_budget(state, now) or next((child.waiting for child in nested.values()), None)
     if over is not None:
         open_ = [step.task_id for step in state.ordered() if not step.done]
         return ev.RunWaiting(cause="budget", message=over, tasks=open_)

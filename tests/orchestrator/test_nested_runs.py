@@ -126,3 +126,27 @@ def test_a_recovery_that_fails_is_the_end(bench: Workbench) -> None:
     done = bench.run(shell("exit 3", owns=["x.txt"]), write("y.txt", "y\n"))
     assert (done.code, done.reasons) == (1, ["nested_failed", "merged"])
     assert len(of_type(bench, "subagent_spawned")) == 1
+
+
+def test_a_nested_step_is_approved_by_its_path(bench: Workbench) -> None:
+    """The run that a person started waits with it, says which step, and goes on with it."""
+    folder = bench.files / ".orchestrix"
+    folder.mkdir()
+    (folder / "config.toml").write_text('[errors]\nAgentFailed = "escalate"\n')
+    (bench.files / ".git/info/exclude").write_text(".orchestrix/\n")
+    mended = bench.root / "mended"
+    child = shell(f"test -e {mended} && echo a > p/a.txt || exit 3", owns=["p/a.txt"], setup=["mkdir -p p"])
+    first = bench.run(write("x.txt", "x\n"), parent(child, owns=["p/**"]))
+    assert (first.code, first.data["waiting"]) == (7, "step 1.1 needs a decision")
+    mended.touch()
+    done = bench.call("approve", "latest", "1.1", "--json")
+    assert (done.code, done.reasons) == (0, ["merged", "merged"])
+
+
+def test_a_nested_run_uses_its_parents_budget(bench: Workbench) -> None:
+    """It stops where the parent would, and goes on when the parent is given more."""
+    children = [write(f"p/{name}.txt", "x\n") for name in "abc"]
+    first = bench.run(parent(*children, owns=["p/**"]), flags=("--budget", "attempts=2", "-j", "1"))
+    assert (first.code, first.data["waiting"]) == (7, "budget attempts: 2 of 2 used")
+    done = bench.call("resume", "latest", "--budget", "attempts=4", "--json")
+    assert (done.code, done.reasons) == (0, ["merged"])

@@ -29,7 +29,7 @@ class ComplexityAnalyzer(ModularNode):
     async def _analyse(self, task: TaskId) -> None:
         ctx = self.ctx
         terms = ctx.contract(task)
-        if terms.work.subplan is not None and terms.work.decompose != "never":
+        if terms.work.subplan is not None:
             self._decided(task, analysis.Decision.SPAWN, ["the plan gives its steps"], ())
             return
         found = await analysis.analyse(

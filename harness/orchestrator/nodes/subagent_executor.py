@@ -49,7 +49,7 @@ class SubAgentExecutor(ModularNode):
             self._share_budget(lease, known)
         state = await launch.carry_on(ctx.parts, lease, ctx.holder, lambda _fact, _state: None, above=ctx)
         if state.waiting is not None:
-            self.crew.waits[task] = f"run {child} waits: {state.waiting}"
+            self.crew.waits[task] = state
             return
         spent = state.spent
         ctx.journal.append(
