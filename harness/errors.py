@@ -14,6 +14,7 @@ OrchestrixError                 exit  retry class
 ├── ContractViolation            5    terminal   a tool, path or delegation outside the contract
 ├── ToolFailed                   1    retryable  an allowed tool did not do what was asked
 ├── ModelFailed                  1    retryable  a language model gave no usable answer; `kind` says why
+├── PlanningFailed               1    escalate   a model gave no valid plan; carries every problem
 ├── IllegalTransition            5    terminal   a lifecycle step that the state machine does not know
 ├── Busy                         6    retryable  another coordinator holds the run
 │   └── Fenced                   6    terminal   this coordinator lost its lease; it must stop
@@ -168,6 +169,13 @@ class ModelFailed(OrchestrixError):
         super().__init__(message, hint=hint, kind=kind.value, retry_after_ms=retry_after_ms, **details)
         self.kind = kind
         self.retry_after_ms = retry_after_ms
+
+
+class PlanningFailed(OrchestrixError):
+    """Carries `problems`: everything that is wrong with the last plan that the model gave."""
+
+    code = "planning_failed"
+    retry = Retry.ESCALATE
 
 
 class IllegalTransition(OrchestrixError):

@@ -112,6 +112,12 @@ class Vcs(Protocol):
     def diff(self, old: CommitId, new: CommitId) -> bytes:
         """A unified diff for people."""
 
+    def paths(self, commit: CommitId) -> tuple[str, ...]:
+        """Every path in the tree of a commit, sorted."""
+
+    def content(self, commit: CommitId, path: str) -> bytes | None:
+        """A regular file of a commit; None where there is none, or one too large to be read by a person."""
+
     def merge(self, ours: CommitId, theirs: CommitId, base: CommitId) -> Merge:
         """The three-way merge that `git merge` would make with this base, attributes included; touches no checkout."""
 

@@ -120,6 +120,14 @@ class Repository:
         options = ("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", "--submodule=short")
         return Git(self.common_dir).porcelain("diff", *options, old, new, "--").out
 
+    def paths(self, commit: CommitId) -> tuple[str, ...]:
+        """Every path in the tree of a commit, sorted."""
+        return self._objects.paths(commit)
+
+    def content(self, commit: CommitId, path: str) -> bytes | None:
+        """A regular file of a commit; None where there is none, or one too large to be read by a person."""
+        return self._objects.content(commit, path)
+
     def merge(self, ours: CommitId, theirs: CommitId, base: CommitId) -> Merge:
         """The three-way merge that `git merge` would make with this base, attributes included; touches no checkout."""
         own = self._private_of(self._run)

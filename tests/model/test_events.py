@@ -24,7 +24,7 @@ from tests.store.samples import (
 )
 
 TS = "2026-01-02T03:04:05.678901Z"
-SAMPLES = {str: "text", int: 7, bool: True, dict: {"k": "v"}, list: []}
+SAMPLES = {str: "text", int: 7, float: 0.5, bool: True, dict: {"k": "v"}, list: []}
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(codec=None)),

@@ -47,6 +47,10 @@ from harness.model.events.subagent import (
     SubagentWaitingForMerge,
     WorktreeMerged,
 )
+from harness.model.events.thinking import (
+    ModelAnswered,
+    ModelGaveUp,
+)
 
 __all__ = [
     "GENESIS",
@@ -57,6 +61,8 @@ __all__ = [
     "Fact",
     "IntegrationFailed",
     "IntegrationStarted",
+    "ModelAnswered",
+    "ModelGaveUp",
     "OverlapAllowed",
     "OwnershipExcepted",
     "ParentChanged",

@@ -1,0 +1,1 @@
+"""THINK: from a goal to a finished run."""
