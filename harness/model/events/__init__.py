@@ -13,6 +13,10 @@ from harness.model.events.attempt import (
     WorkspacePreparing,
     WorkspaceRemoved,
 )
+from harness.model.events.builtin import (
+    ContextCompacted,
+    ModelSpoke,
+)
 from harness.model.events.envelope import (
     GENESIS,
     TYPES,
@@ -57,12 +61,14 @@ __all__ = [
     "TYPES",
     "AttemptFinished",
     "CheckFinished",
+    "ContextCompacted",
     "Envelope",
     "Fact",
     "IntegrationFailed",
     "IntegrationStarted",
     "ModelAnswered",
     "ModelGaveUp",
+    "ModelSpoke",
     "OverlapAllowed",
     "OwnershipExcepted",
     "ParentChanged",
