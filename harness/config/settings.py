@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness.config import reading
-from harness.config.setting_kinds import KINDS, argument_list
+from harness.config.setting_kinds import KINDS, argument_list, variable
 from harness.errors import ConfigInvalid
 from harness.model import limits
 
 PROJECT_FILE = Path(".orchestrix") / "config.toml"
 _AGENT = re.compile(r"agents\.([a-z0-9][a-z0-9_-]{0,62})\.command")
+_TABLES = {"workspace", "model", "builtin", "budget"}
+_DURATIONS = {"backoff_base", "model.timeout", "budget.wall_time"}
 _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 
 
@@ -41,7 +43,15 @@ class Settings:
     budget_tokens: int | None
     budget_cost_usd: float | None
     budget_attempts: int | None
-    budget_wall_time: int | None
+    budget_wall_time_ms: int | None
+    model_name: str | None
+    model_base_url: str | None
+    model_structured: Literal["tool", "native", "prompted"]
+    model_timeout_ms: int
+    builtin_turns: int
+    builtin_tokens: int
+    builtin_context: int
+    builtin_enable: tuple[str, ...]
     agents: Mapping[str, tuple[str, ...]]
     sources: Mapping[str, str]
 
@@ -57,7 +67,7 @@ class Settings:
             "tokens": self.budget_tokens,
             "cost_usd": self.budget_cost_usd,
             "attempts": self.budget_attempts,
-            "wall_ms": self.budget_wall_time,
+            "wall_ms": self.budget_wall_time_ms,
         }
         return {name: value for name, value in given.items() if value is not None}
 
@@ -69,7 +79,7 @@ class Settings:
         }
         for key, value in values.items():
             shown = list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
-            timed = key in ("backoff_base", "budget.wall_time") and value is not None
+            timed = key in _DURATIONS and value is not None
             yield key, f"{value}ms" if timed else shown, self.sources[key]
 
 
@@ -81,7 +91,7 @@ def load(root: Path | None, flags: Mapping[str, Any], environ: Mapping[str, str]
     environ = os.environ if environ is None else environ
     layers = [_file(_user_file(environ))]
     if root is not None:
-        layers.append(_file(root / PROJECT_FILE))
+        layers.append(_impersonal(_file(root / PROJECT_FILE)))
     layers += [_environment(environ), _flags(flags)]
     values: dict[str, Any] = {key: kind.default for key, kind in KINDS.items()}
     values["state_home"] = _state_home(environ)
@@ -94,7 +104,7 @@ def load(root: Path | None, flags: Mapping[str, Any], environ: Mapping[str, str]
 
 
 def _field(key: str) -> str:
-    return "backoff_base_ms" if key == "backoff_base" else key.replace(".", "_")
+    return key.replace(".", "_") + ("_ms" if key in _DURATIONS else "")
 
 
 def _user_file(environ: Mapping[str, str]) -> Path:
@@ -113,7 +123,7 @@ def _xdg(environ: Mapping[str, str], name: str, fallback: str) -> Path:
 
 def _environment(environ: Mapping[str, str]) -> Iterator[tuple[str, Any, str]]:
     for key, kind in KINDS.items():
-        name = "ORCHESTRIX_" + key.upper().replace(".", "_")
+        name = variable(key)
         if name in environ:
             try:
                 yield key, kind.check(kind.from_text(environ[name])), f"environment {name}"
@@ -143,6 +153,16 @@ def _file(path: Path) -> Iterator[tuple[str, Any, str]]:
         yield key, _checked(place, key, value), place
 
 
+def _impersonal(layer: Iterator[tuple[str, Any, str]]) -> Iterator[tuple[str, Any, str]]:
+    for key, value, source in layer:
+        if key in KINDS and KINDS[key].personal:
+            raise ConfigInvalid(
+                f"{source}: {key} cannot be set by a repository",
+                hint=f"set it in your own settings file, or by {variable(key)}",
+            )
+        yield key, value, source
+
+
 def _parsed(path: Path, text: str) -> dict[str, Any]:
     import tomllib  # noqa: PLC0415 - most starts have no settings file
 
@@ -160,7 +180,7 @@ def _flattened(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             for name, agent in value.items():
                 inner = agent if isinstance(agent, dict) and agent else {"": agent}
                 yield from ((f"agents.{name}.{field}".removesuffix("."), item) for field, item in inner.items())
-        elif key in ("workspace", "budget") and isinstance(value, dict):
+        elif key in _TABLES and isinstance(value, dict):
             yield from ((f"{key}.{field}", item) for field, item in value.items())
         else:
             yield key, value

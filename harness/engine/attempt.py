@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -107,6 +108,7 @@ async def _work(this: _Try, previous: str | None) -> Outcome:
         env=this.contract.work.env,
         private=execute.workspace.private,
         log=execute.log,
+        note=functools.partial(ctx.note, this.task),
     )
 
     def on_tool(tool: str, arguments: Mapping[str, Any], *, allowed: bool, ok: bool, message: str) -> None:

@@ -11,7 +11,10 @@ from harness.errors import ContractViolation
 from harness.model import limits
 from harness.model.plan import Check, Command, Criterion, Plan, Step
 
-DEFAULT_TOOLS = ("read_file", "write_file", "edit_file", "delete_file", "move_file", "apply_patch", "run")
+DEFAULT_TOOLS = (
+    *("read_file", "list_dir", "glob", "grep", "git_diff"),
+    *("write_file", "edit_file", "delete_file", "move_file", "apply_patch", "run"),
+)
 NESTED = "steps"
 REPORT_PATTERN = ".orchestrix/step-<idx>-result.md"
 

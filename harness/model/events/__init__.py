@@ -13,6 +13,10 @@ from harness.model.events.attempt import (
     WorkspacePreparing,
     WorkspaceRemoved,
 )
+from harness.model.events.builtin import (
+    ContextCompacted,
+    ModelSpoke,
+)
 from harness.model.events.envelope import (
     GENESIS,
     TYPES,
@@ -80,6 +84,7 @@ __all__ = [
     "BudgetChanged",
     "CheckFinished",
     "ComplexityAnalyzed",
+    "ContextCompacted",
     "Envelope",
     "Fact",
     "IntegrationFailed",
@@ -87,6 +92,7 @@ __all__ = [
     "IntegrationStarted",
     "ModelAnswered",
     "ModelGaveUp",
+    "ModelSpoke",
     "OverlapAllowed",
     "OwnershipExcepted",
     "ParentChanged",
