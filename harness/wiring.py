@@ -17,7 +17,8 @@ from harness.model.ids import RunId
 if TYPE_CHECKING:
     from harness.config.settings import Settings
     from harness.engine.parts import Parts
-    from harness.ports import Processes, Store
+    from harness.models.access import Access
+    from harness.ports import Model, Processes, Store
     from harness.vcs.repository import Repository
 
 LOCAL = Path(".orchestrix") / "local"
@@ -67,6 +68,36 @@ class Project:
         from harness.sandbox.choice import choose  # noqa: PLC0415 - probing costs a process
 
         return choose(self.settings.sandbox)
+
+    @property
+    def model_access(self) -> Access | None:
+        """How the configured model is reached; None where none is configured."""
+        from harness.models import access, choice  # noqa: PLC0415 - a plan without a model needs none of it
+
+        settings = self.settings
+        if settings.model_name is None:
+            return None
+        provider, name = choice.split(settings.model_name)
+        return access.Access(
+            provider,
+            name,
+            settings.model_base_url,
+            access.key_from(os.environ, provider, settings.model_base_url),
+            settings.model_structured,
+        )
+
+    @cached_property
+    def model(self) -> Model:
+        """The configured language model; raises EnvironmentProblem where there is none or its library is missing."""
+        from harness.models import choice  # noqa: PLC0415 - as above
+
+        access = self.model_access
+        if access is None:
+            raise EnvironmentProblem(
+                "no language model is configured",
+                hint="set ORCHESTRIX_MODEL to openai:NAME, anthropic:NAME or scripted:FILE",
+            )
+        return choice.make(access)
 
     @cached_property
     def store(self) -> Store:

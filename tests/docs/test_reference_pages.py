@@ -12,7 +12,7 @@ import pytest
 
 import harness
 from harness.config import settings
-from harness.config.setting_kinds import KINDS
+from harness.config.setting_kinds import KINDS, variable
 from harness.errors import Exit, ModelFault, OrchestrixError
 from harness.model import contract, plan, view
 from harness.model import events as ev
@@ -144,19 +144,21 @@ def test_every_field_of_a_contract_is_described():
 def test_every_setting_is_described_with_its_variable():
     """Keys, and how they are spelled in the environment."""
     rows = pages.table(REFERENCE / "settings.md", "Settings")
-    spelled = {key: "ORCHESTRIX_" + key.upper().replace(".", "_") for key in KINDS}
+    spelled = {key: variable(key) for key in KINDS}
     assert {key: row[0].strip("`") for key, row in rows.items()} == spelled | {"agents.<name>.command": ""}
 
 
 def test_sample_settings_are_accepted(tmp_path):
-    """TOML blocks of all pages are settings files that load."""
-    file = tmp_path / settings.PROJECT_FILE
-    file.parent.mkdir()
-    found = [block.body for page in pages.markdown() for block in pages.blocks(page) if block.language == "toml"]
-    for text in found:
-        tomllib.loads(text)
-        file.write_text(text)
-        settings.load(tmp_path, {})
+    """TOML blocks of all pages are settings files that load: of the project, or with the note `user`, of the user."""
+    files = {False: tmp_path / settings.PROJECT_FILE, True: tmp_path / "config" / "orchestrix" / "config.toml"}
+    found = [block for page in pages.markdown() for block in pages.blocks(page) if block.language == "toml"]
+    for block in found:
+        tomllib.loads(block.body)
+        file = files["user" in block.notes]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(block.body)
+        settings.load(tmp_path, {}, {"XDG_CONFIG_HOME": str(tmp_path / "config")})
+        file.unlink()
     assert found
 
 
