@@ -54,6 +54,7 @@ class Exit:
     CONFLICT = 4
     VIOLATION = 5
     BUSY = 6
+    WAITING = 7
     TIMEOUT = 124
     SIGINT = 130
     SIGTERM = 143

@@ -132,6 +132,7 @@ class Project:
         """Everything that the engine is given."""
         from harness.agents import prompt, registry  # noqa: PLC0415 - only a run needs these
         from harness.engine.parts import Parts  # noqa: PLC0415 - as above
+        from harness.orchestrator.drive import drive  # noqa: PLC0415 - as above
         from harness.sandbox import environment  # noqa: PLC0415 - as above
         from harness.tools.broker import Broker  # noqa: PLC0415 - as above
 
@@ -147,6 +148,7 @@ class Project:
             environment=lambda passed: environment.inherited(os.environ, passed),
             runs_dir=self.runs_dir,
             checkout=self.root,
+            drive=drive,
         )
 
     def as_begun(self, run_id: RunId) -> Project:

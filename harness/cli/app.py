@@ -22,6 +22,8 @@ COMMANDS = (
     "run",
     "resume",
     "retry",
+    "approve",
+    "reject",
     "cancel",
     "ci",
     "list",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.model import duration, limits
+from harness.model import duration, error_actions, limits
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
 _MODEL = re.compile(r"(?:openai|anthropic|scripted):[^\x00-\x1f\x7f]{1,500}")
@@ -133,6 +133,23 @@ def _number(text: str) -> int:
         raise ValueError("must be a whole number") from None
 
 
+def _pairs(text: str) -> dict[str, str]:
+    return dict(part.partition("=")[::2] for part in _commas(text))
+
+
+def _amount(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise ValueError("must be a number greater than 0")
+    return float(value)
+
+
+def _decimal(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("must be a number") from None
+
+
 def _truth(text: str) -> bool:
     if text.lower() not in _TRUTH:
         raise ValueError("must be true or false")
@@ -171,6 +188,11 @@ KINDS: dict[str, Kind] = {
         limits.BUILTIN_CONTEXT, _whole(1000, 10_000_000), _number, "tokens of a conversation before it is compacted"
     ),
     "builtin.enable": Kind((), _tools, _commas, "guarded tools that the built-in agent may use", personal=True),
+    "errors": Kind({}, error_actions.parse, _pairs, "what each kind of error leads to"),
+    "budget.tokens": Kind(None, _whole(1, 10**12), _number, "tokens that a run may use"),
+    "budget.cost_usd": Kind(None, _amount, _decimal, "money that a run may use, where prices are known"),
+    "budget.attempts": Kind(None, _whole(1, 10**6), _number, "attempts that a run may make, nested ones included"),
+    "budget.wall_time": Kind(None, _milliseconds, str, "time that a run may be driven"),
 }
 _VARIABLES = {"model.name": "ORCHESTRIX_MODEL"}
 

@@ -19,7 +19,7 @@ from harness.model import limits
 
 PROJECT_FILE = Path(".orchestrix") / "config.toml"
 _AGENT = re.compile(r"agents\.([a-z0-9][a-z0-9_-]{0,62})\.command")
-_TABLES = {"workspace", "model", "builtin"}
+_TABLES = {"workspace", "model", "builtin", "budget"}
 _DURATIONS = {"backoff_base", "model.timeout"}
 _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 
@@ -47,6 +47,11 @@ class Settings:
     builtin_tokens: int
     builtin_context: int
     builtin_enable: tuple[str, ...]
+    errors: Mapping[str, str]
+    budget_tokens: int | None
+    budget_cost_usd: float | None
+    budget_attempts: int | None
+    budget_wall_time: int | None
     agents: Mapping[str, tuple[str, ...]]
     sources: Mapping[str, str]
 
@@ -54,6 +59,17 @@ class Settings:
     def parallel(self) -> int:
         """Steps at once, `jobs` or one for each core that this process may use."""
         return self.jobs or len(os.sched_getaffinity(0))
+
+    @property
+    def budget(self) -> dict[str, int | float]:
+        """The budgets that are set, by the names that the log uses."""
+        given = {
+            "tokens": self.budget_tokens,
+            "cost_usd": self.budget_cost_usd,
+            "attempts": self.budget_attempts,
+            "wall_ms": self.budget_wall_time,
+        }
+        return {name: value for name, value in given.items() if value is not None}
 
     def rows(self) -> Iterator[tuple[str, Any, str]]:
         """Key, value and source of every setting, for people and JSON."""
@@ -63,7 +79,8 @@ class Settings:
         }
         for key, value in values.items():
             shown = list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
-            yield key, f"{value}ms" if key in _DURATIONS else shown, self.sources[key]
+            timed = key in {*_DURATIONS, "budget.wall_time"} and value is not None
+            yield key, f"{value}ms" if timed else shown, self.sources[key]
 
 
 def load(root: Path | None, flags: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> Settings:

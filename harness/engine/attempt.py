@@ -202,7 +202,7 @@ def _admitted(this: _Try) -> Failure | None:
 
 def _finish(this: _Try, failure: Failure | None, duration_ms: int) -> None:
     log = this.execute.log
-    this.ctx.note(
+    finished = this.ctx.fact(
         this.task,
         ev.AttemptFinished,
         attempt=this.number,
@@ -221,3 +221,12 @@ def _finish(this: _Try, failure: Failure | None, duration_ms: int) -> None:
             for item in this.account.criteria[:100]
         ],
     )
+    this.ctx.journal.append(finished, *_counted(this, failure))
+
+
+def _counted(this: _Try, failure: Failure | None) -> list[ev.Fact]:
+    """The failure as the orchestrator counts it; a rate limit is a pause, not a failure."""
+    if failure is None:
+        return []
+    count = this.ctx.step(this.task).failed_attempts + (failure.reason is not Reason.RATE_LIMITED)
+    return [ev.TaskFailed(task=this.task, error=failure.reason, fail_count=count, final=False)]

@@ -70,6 +70,17 @@ class Context:
         """A fact about a step, not yet logged."""
         return kind(**self.about(task), **values)  # type: ignore[arg-type]  # Value checks names and refuses others
 
+    def task_failed(self, task: TaskId, error: str) -> ev.TaskFailed:
+        """The end of a task that failed, to be logged with the fact that fails its sub-agent."""
+        count = max(1, self.step(task).failed_attempts)
+        return ev.TaskFailed(task=task, error=error, fail_count=count, final=True)
+
+    def task_succeeded(self, task: TaskId, merged: CommitId) -> ev.TaskSucceeded:
+        """The end of a task that was integrated, to be logged with the merge."""
+        tries = (fact for fact in self.journal.facts(task) if isinstance(fact, ev.AttemptFinished))
+        said = f"{len(self.step(task).changed_paths)} paths merged as {merged[:12]}"
+        return ev.TaskSucceeded(task=task, result_summary=said, duration_ms=sum(fact.duration_ms for fact in tries))
+
     def note(self, task: TaskId, kind: type[ev.StepFact], **values: object) -> None:
         """Appends one fact about a step."""
         self.journal.append(self.fact(task, kind, **values))

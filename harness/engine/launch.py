@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 
 from harness.engine import create, failpoints, record, recover
 from harness.engine.context import Context
-from harness.engine.coordinator import Coordinator
 from harness.engine.journal import Journal, Watch
 from harness.engine.offload import Offload
 from harness.engine.options import Options
@@ -70,13 +69,15 @@ async def _coordinate(ctx: Context, holder: dict[str, object]) -> RunState:
             await ctx.offload(ctx.parts.vcs.seal_parent, ctx.run_id)
             ctx.tracked = await ctx.offload(ctx.parts.vcs.tracked, ".orchestrix")
             await recover.recover(ctx)
-            await Coordinator(ctx).run()
+            await ctx.parts.drive(ctx)
     except asyncio.CancelledError:
         journal.append(ev.RunCancelled(cause="a signal asked the coordinator to stop"))
         raise
     except (OrchestrixError, OSError):
         _stop_if_replaced(ctx)
         raise
+    if journal.state.waiting is not None:
+        return journal.state
     # The record comes last: where it is, nothing of the run is left to do.
     if not ctx.options.keep:
         await ctx.offload(ctx.parts.vcs.forget_run, ctx.run_id)

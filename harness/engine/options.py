@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from harness.model import limits
@@ -22,6 +22,8 @@ class Options:
     link: tuple[str, ...] = ()
     backoff_base_ms: int = limits.BACKOFF_BASE_MS
     recoveries: int = limits.RECOVERIES
+    errors: Mapping[str, str] = field(default_factory=dict)
+    budget: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

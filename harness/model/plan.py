@@ -125,9 +125,27 @@ class Step(_StepSettings):
     title: Title
     description: Text = ""
     needs: list[Need] = []
+    priority: Annotated[int, Field(ge=-limits.PRIORITY, le=limits.PRIORITY)] = 0
     owns: Annotated[list[Word], Field(min_length=1)] | None = None
     command: Annotated[list[Word], Field(min_length=1)] | None = None
     actions: Annotated[list[Action], Field(min_length=1)] | None = None
+
+
+class Budget(_Part):
+    """What the run may use at most; when one of them ends, the run stops and can be resumed with more."""
+
+    tokens: Annotated[int, Field(ge=1)] | None = None
+    cost_usd: Annotated[float, Field(gt=0)] | None = None
+    attempts: Annotated[int, Field(ge=1)] | None = None
+    wall_time: Milliseconds | None = None
+
+    def as_dict(self) -> dict[str, int | float]:
+        """The budgets that are set, by the names that the log uses."""
+        given = {name: getattr(self, name) for name in type(self).model_fields}
+        return {_LOGGED.get(name, name): value for name, value in given.items() if value is not None}
+
+
+_LOGGED = {"wall_time": "wall_ms"}
 
 
 class Plan(_Part):
@@ -143,4 +161,5 @@ class Plan(_Part):
     on_failure: Literal["continue", "stop"] = "continue"
     overlap: Literal["serialize", "refuse", "allow"] = "serialize"
     ownership_exceptions: bool = False
+    budget: Budget = Budget()
     steps: Annotated[list[Step], Field(min_length=1, max_length=limits.PLAN_STEPS)]

@@ -8,8 +8,9 @@ from types import MappingProxyType
 from typing import Any
 
 from harness.errors import IllegalTransition
+from harness.model import budget, lifecycle, workflow_fold
 from harness.model import events as ev
-from harness.model import lifecycle
+from harness.model.budget import Spent
 from harness.model.ids import TaskId
 from harness.model.lifecycle import RunStatus, State
 
@@ -51,6 +52,14 @@ class StepState:
     workspaces: tuple[str, ...] = ()
     started_at: str | None = None
     ended_at: str | None = None
+    decided: str | None = None  # the node that has the task now; None while nobody has
+    next_attempt_at: str | None = None
+    pause_ms: int = 0
+    refused: bool = False  # parked work that cannot be integrated as it is
+    escalated: bool = False
+    rejected: bool = False
+    granted: int = 0  # tries that a person allowed beyond the contract's
+    since: int = 0  # the line of the log that created the sub-agent
 
     @property
     def done(self) -> bool:
@@ -79,7 +88,11 @@ class RunState:
     coordinators: int = 0
     steps: MappingProxyType[str, StepState] = field(default_factory=lambda: MappingProxyType({}))
     superseded: tuple[StepState, ...] = ()
+    budget: Mapping[str, Any] = field(default_factory=dict)
+    spent: Spent = field(default_factory=Spent)
+    waiting: str | None = None
     last_seq: int = 0
+    last_ts: str = ""
     last_hash: str = ev.GENESIS
 
     @property
@@ -114,7 +127,8 @@ def evolve(state: RunState, envelope: ev.Envelope) -> RunState:
         state = handler(state, fact, envelope.ts)
     elif isinstance(fact, ev.StepFact):
         _live(state, fact)
-    return replace(state, last_seq=envelope.seq, last_hash=envelope.hash)
+    spent = state.spent + budget.used_by(fact) + budget.driven(fact, state.last_ts, envelope.ts)
+    return replace(state, spent=spent, last_seq=envelope.seq, last_ts=envelope.ts, last_hash=envelope.hash)
 
 
 def _created_run(state: RunState, fact: ev.RunCreated, ts: str) -> RunState:
@@ -131,6 +145,7 @@ def _created_run(state: RunState, fact: ev.RunCreated, ts: str) -> RunState:
         target=fact.target,
         integration_ref=fact.integration_ref,
         options=fact.options,
+        budget=fact.options.get("budget", {}),
         created_at=ts,
     )
 
@@ -146,6 +161,7 @@ def _started_run(state: RunState, fact: ev.RunStarted, _ts: str) -> RunState:
         status=RunStatus.RUNNING,
         exit_code=None,
         finished_at=None,
+        waiting=None,
         coordinators=fact.epoch,
         steps=MappingProxyType(steps),
     )
@@ -186,6 +202,7 @@ def _created(state: RunState, fact: ev.SubagentCreated, _ts: str) -> RunState:
         origin=fact.origin,
         # Attempts are counted on: their number names logs and kept work, and none may be written over.
         attempts=0 if old is None else old.attempts,
+        since=state.last_seq + 1,
     )
     return replace(state, steps=MappingProxyType(state.steps | {fact.task: step}), superseded=superseded)
 
@@ -233,6 +250,8 @@ def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> St
         last_paths=tuple(fact.paths),
         last_retry_ms=fact.retry_in_ms,
         message=None if fact.ok else fact.message,
+        decided=step.decided if fact.ok else None,
+        next_attempt_at=None,
     )
 
 
@@ -249,6 +268,7 @@ def _waiting(step: StepState, fact: ev.SubagentWaitingForMerge, _ts: str) -> Ste
         changed_paths=tuple(fact.changed_paths),
         report=fact.report,
         open_attempt=False,
+        decided=None,
     )
 
 
@@ -285,7 +305,13 @@ def _closed(step: StepState, fact: ev.SubagentClosed, _ts: str) -> StepState:
     expected = "completed" if step.state is State.COMPLETED else "failed"
     if fact.final_status != expected:
         raise IllegalTransition(f"sub-agent {step.sub_agent_id} is {step.state}, not {fact.final_status}")
-    return replace(step, state=_to(step, State.CLOSED), final_status=fact.final_status, close_reason=fact.close_reason)
+    return replace(
+        step,
+        state=_to(step, State.CLOSED),
+        final_status=fact.final_status,
+        close_reason=fact.close_reason,
+        decided=None,
+    )
 
 
 def _workspace(step: StepState, fact: ev.WorkspacePreparing, _ts: str) -> StepState:
@@ -335,4 +361,5 @@ _HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {
     ev.WorkspacePreparing: _step_handler(_workspace),
     ev.WorkspaceRemoved: _step_handler(_workspace_gone),
     ev.WorkKept: _step_handler(_kept),
+    **workflow_fold.HANDLERS,
 }

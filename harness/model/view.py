@@ -24,6 +24,7 @@ def run(state: RunState, *, held: bool) -> dict[str, Any]:
         "exit_code": state.exit_code,
         "created_at": state.created_at,
         "finished_at": state.finished_at,
+        "waiting": state.waiting,
         "steps": [step(item, state.run_id) for item in state.ordered()],
     }
 
@@ -41,6 +42,8 @@ def step(item: StepState, run_id: str) -> dict[str, Any]:
         "close_reason": item.close_reason,
         "message": item.message,
         "attempts": item.attempts,
+        "escalated": item.escalated,
+        "next_attempt_at": item.next_attempt_at if not item.done else None,
         "start_point": item.start_point,
         "commit": item.commit,
         "merge_commit": item.merge_commit,
@@ -49,3 +52,11 @@ def step(item: StepState, run_id: str) -> dict[str, Any]:
         "changed_paths": list(item.changed_paths),
         "conflicts": [conflict["path"] for conflict in item.conflicts],
     }
+
+
+def next_step(state: RunState) -> str:
+    """What a person can do about a run that waits."""
+    asked = [item.task_id for item in state.ordered() if item.escalated]
+    if asked:
+        return f"orchestrix approve {state.run_id} {asked[0]}, or orchestrix reject {state.run_id} {asked[0]}"
+    return f"orchestrix resume {state.run_id} --budget NAME=VALUE"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 from harness.engine import launch, record, signals
@@ -15,7 +16,14 @@ from harness.ports import Lease
 from harness.wiring import Project, holder
 
 
-def resume(project: Project, run_id: RunId, watch: Watch, *, accept_changed_plan: bool = False) -> RunState:
+def resume(
+    project: Project,
+    run_id: RunId,
+    watch: Watch,
+    *,
+    accept_changed_plan: bool = False,
+    budget: Mapping[str, int | float] | None = None,
+) -> RunState:
     """Continues from the log; a run that has ended is returned as it is; raises Busy while another coordinator lives."""
     parts = project.parts()
     state = parts.store.state(run_id)
@@ -32,6 +40,8 @@ def resume(project: Project, run_id: RunId, watch: Watch, *, accept_changed_plan
     lease = parts.store.acquire(run_id, who)
     if changed:
         _note_change(project, lease, state, changed)
+    if budget:
+        project.store.append(lease, [ev.BudgetChanged(budget=dict(budget))])
     return signals.run(launch.carry_on(parts, lease, who, watch))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from harness.errors import Busy, EnvironmentProblem, UsageError
 from harness.model import contract as contracts
 from harness.model.ids import CommitId, RefName, RunId
 from harness.model.state import RunState
+from harness.runs import budgets
 from harness.wiring import Project, holder
 
 
@@ -24,6 +26,7 @@ class Wish:
     base: str | None = None
     into: str | None = None
     run_id: str | None = None
+    budget: Mapping[str, int | float] = field(default_factory=dict)
 
 
 def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
@@ -52,6 +55,8 @@ def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
             link=tuple(settings.workspace_link),
             backoff_base_ms=settings.backoff_base_ms,
             recoveries=settings.recoveries,
+            errors=dict(settings.errors),
+            budget=budgets.effective(loaded.plan.budget.as_dict(), settings.budget, wish.budget),
         ),
     )
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.options import Directory, Jobs, Json, Jsonl, Quiet, Sandbox
+from harness.cli.options import Budget, Directory, Jobs, Json, Jsonl, Quiet, Sandbox
 
 
 def register(app: typer.Typer) -> None:
@@ -22,6 +22,7 @@ def register(app: typer.Typer) -> None:
         ] = False,
         jobs: Jobs = None,
         sandbox: Sandbox = None,
+        budget: Budget = None,
         run_id: Annotated[str | None, typer.Option("--run-id", help="Name the run yourself.")] = None,
         keep: Annotated[bool, typer.Option("--keep", help="Leave the workspaces in place.")] = False,
         strict_parent: Annotated[
@@ -38,7 +39,7 @@ def register(app: typer.Typer) -> None:
         The result stays on orchestrix/RUN/integration until you land it.
         """
         from harness.cli import outcome  # noqa: PLC0415 - the engine is loaded by the commands that run
-        from harness.runs import plans, start  # noqa: PLC0415 - as above
+        from harness.runs import budgets, plans, start  # noqa: PLC0415 - as above
         from harness.wiring import Project  # noqa: PLC0415 - as above
 
         flags = {
@@ -50,7 +51,7 @@ def register(app: typer.Typer) -> None:
         here = options.here(directory)
         project = Project.at(here, flags)
         loaded = plans.load(plan, here)
-        wish = start.Wish(base=base, into=into, run_id=run_id)
+        wish = start.Wish(base=base, into=into, run_id=run_id, budget=budgets.parse(budget or ()))
         wanted = start.request(project, loaded, wish)
         if dry_run:
             return outcome.dry_run(loaded, wanted, as_json=as_json)

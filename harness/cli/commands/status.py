@@ -23,23 +23,27 @@ def register(app: typer.Typer) -> None:
         holder = log.holder(run_id)
         data = view.run(log.state(run_id), held=holder is not None)
         data["holder"] = dict(holder) if holder else None
+        advice = view.next_step(log.state(run_id)) if data["waiting"] else f"orchestrix resume {run_id}"
         if as_json:
             output.emit(data)
         else:
-            _people(data)
+            _people(data, advice)
 
 
-def _people(data: dict[str, Any]) -> None:
+def _people(data: dict[str, Any], advice: str) -> None:
     output.line(f"run {data['run_id']}: {data['status']}")
     if data["goal"].strip():
         output.line(f"goal: {' '.join(data['goal'].split())[:100]}")
     for step in data["steps"]:
         reason = f"  {step['close_reason']}" if step["close_reason"] else ""
+        reason += f"  needs a decision: {step['message']}" if step["escalated"] else ""
         output.line(f"{step['task_id']:>4}  {step['state']:<18}{step['title']}{reason}")
         if step["kept_ref"] and step["final_status"] == "failed":
             output.line(f"      work kept at {step['kept_ref']}")
     output.line(f"result: {data['head'][:12]} on {data['integration_ref']}")
+    if data["waiting"]:
+        output.line(f"waits: {data['waiting']}")
     if data["status"] in ("waiting", "cancelled"):
-        output.line(f"next: orchestrix resume {data['run_id']}")
+        output.line(f"next: {advice}")
     elif data["status"] == "succeeded" and data["landed"] != data["head"]:
         output.line(f"next: orchestrix land {data['run_id']}")

@@ -1,0 +1,118 @@
+"""The router: a pure function from the state of a run, its policies and the time to everything that is next.
+
+The priority: finalization, failures, integration, execution. A task that a node already has is not routed again, so
+the same log always gives the same decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from harness.model import budget
+from harness.model.ids import TaskId
+from harness.model.lifecycle import State
+from harness.model.state import RunState, StepState
+from harness.orchestrator import abandonment, personas
+from harness.orchestrator.board import Board
+from harness.orchestrator.decision import Decision
+from harness.orchestrator.policies import Policies
+
+EXECUTOR = "task_executor"
+UPDATER = "task_updater"
+PLANNER = "task_planner"
+FALLBACK = "error_fallback"
+FINALIZER = "finalizer"
+
+_UNPARKED = (State.CREATED, State.RUNNING)
+
+
+def route(state: RunState, policies: Policies, now: datetime) -> list[Decision]:
+    """Everything that can be done now, most urgent first; empty while there is only to wait."""
+    board = Board.of(state, policies)
+    if not board.open:
+        return [Decision(FINALIZER, "every task is closed", None, personas.PARENT)]
+    urgent = [*_failures(board), *_integration(board)]
+    return urgent if over_budget(state, now) else [*urgent, *_execution(board, now)]
+
+
+def over_budget(state: RunState, now: datetime) -> str | None:
+    """Which budget has ended: nothing new is started then, what is done is still integrated."""
+    return budget.ended(state.budget, state.spent, state.last_ts, now) if state.budget else None
+
+
+def _failures(board: Board) -> Iterator[Decision]:
+    """Tasks that must not go on because another one failed, then those whose last attempt failed."""
+    for step in board.open:
+        if step.refused and step.decided is None and not step.escalated:
+            yield Decision(FALLBACK, f"it was refused: {step.last_reason}", step.task_id, personas.ERROR_FALLBACK)
+        if step.state not in _UNPARKED:
+            continue
+        lost = abandonment.of(board, step)
+        if lost is not None:
+            if step.decided != PLANNER:
+                yield Decision(PLANNER, lost.message, step.task_id, personas.PARENT)
+        elif _failed(step):
+            yield Decision(
+                FALLBACK, f"attempt {step.attempts} failed: {step.last_reason}", step.task_id, personas.ERROR_FALLBACK
+            )
+
+
+def _failed(step: StepState) -> bool:
+    attempted = step.last_reason is not None and not step.ready
+    waits = step.escalated or (step.next_attempt_at is not None and not step.rejected)
+    return step.decided is None and attempted and not waits
+
+
+def _integration(board: Board) -> Iterator[Decision]:
+    """Results in plan order, each when all before it are closed; what has its outcome already is closed at once."""
+    for place, step in enumerate(board.open):
+        if step.decided is not None or step.refused:
+            continue
+        if step.state in (State.COMPLETED, State.FAILED):
+            yield Decision(UPDATER, f"it is {step.state}", step.task_id, personas.PARENT)
+        elif step.state is State.WAITING_FOR_MERGE and place == 0:
+            yield Decision(
+                UPDATER, "it waits for the merge and all before it are closed", step.task_id, personas.PARENT
+            )
+
+
+def _execution(board: Board, now: datetime) -> list[Decision]:
+    """As many eligible tasks as there are free places, by explicit priority, then depth, then order."""
+    free = board.policies.jobs - sum(step.decided == EXECUTOR for step in board.open)
+    if free <= 0:
+        return []
+    eligible = [step for step in board.open if _eligible(board, step, now)]
+    eligible.sort(key=lambda step: _rank(board, step))
+    return [Decision(EXECUTOR, _why(step), step.task_id, personas.PERFORM_TASK) for step in eligible[:free]]
+
+
+def _eligible(board: Board, step: StepState, now: datetime) -> bool:
+    if step.decided is not None or step.escalated or step.state not in _UNPARKED or _failed(step):
+        return False
+    return board.stands(step) and abandonment.of(board, step) is None and wait(step, now) == timedelta()
+
+
+def wait(step: StepState, now: datetime) -> timedelta:
+    """How long the task must still be left alone; never longer than its pause, should the clock have been set back."""
+    if step.next_attempt_at is None:
+        return timedelta()
+    left = datetime.fromisoformat(step.next_attempt_at) - now
+    return max(timedelta(), left) if left <= timedelta(milliseconds=step.pause_ms) else timedelta()
+
+
+def next_due(state: RunState, now: datetime) -> timedelta | None:
+    """How long until the first paused task may go on; None when no task is paused."""
+    pauses = [wait(step, now) for step in state.steps.values() if step.next_attempt_at and step.decided is None]
+    return min((pause for pause in pauses if pause), default=None)
+
+
+def _rank(board: Board, step: StepState) -> tuple[int, int, tuple[int, ...]]:
+    order = TaskId(step.task_id).order
+    return (-board.policies.priorities[step.step_idx], len(order), order)
+
+
+def _why(step: StepState) -> str:
+    if step.next_attempt_at is not None:
+        return f"the pause after attempt {step.attempts} is over"
+    return "everything that it needs is parked" if step.state is State.CREATED else "it was interrupted"

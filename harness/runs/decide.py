@@ -1,0 +1,24 @@
+"""A person's word on an escalated step: one more try, or the end of it; then the run goes on."""
+
+from __future__ import annotations
+
+from harness.engine import launch, signals
+from harness.engine.journal import Watch
+from harness.errors import UsageError
+from harness.model import events as ev
+from harness.model.ids import RunId, TaskId
+from harness.model.state import RunState
+from harness.wiring import Project, holder
+
+
+def decide(project: Project, run_id: RunId, task: TaskId, watch: Watch, *, approved: bool, note: str = "") -> RunState:
+    """Logs the decision and carries on; raises UsageError when the step waits for nobody."""
+    parts = project.parts()
+    state = parts.store.state(run_id)
+    if not state.steps[task].escalated:
+        raise UsageError(f"step {task} of run {run_id} waits for nobody's decision", hint="see `orchestrix status`")
+    who = holder()
+    lease = parts.store.acquire(run_id, who)
+    kind = ev.TaskApproved if approved else ev.TaskRejected
+    parts.store.append(lease, [kind(task=task, note=note)])
+    return signals.run(launch.carry_on(parts, lease, who, watch))
