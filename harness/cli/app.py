@@ -20,6 +20,7 @@ COMMANDS = (
     "graph",
     "plan",
     "run",
+    "agent",
     "resume",
     "retry",
     "approve",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.model.contract import Contract
-from harness.ports import Agent, Clock, Execute, Processes, Store, Tools, Vcs
+from harness.ports import Agent, Clock, Execute, Model, Processes, Store, Tools, Vcs
 
 if TYPE_CHECKING:
     from harness.engine.context import Context  # holds these parts
@@ -36,4 +36,5 @@ class Parts:
     environment: Callable[[tuple[str, ...]], Mapping[str, str]]
     runs_dir: Path
     checkout: Path
+    model: Callable[[], Model]  # the configured one; raises EnvironmentProblem where there is none
     drive: Callable[[Context], Awaitable[None]]  # decides what is next until the run has ended or waits

@@ -31,7 +31,8 @@ def text(ctx: Context, exit_code: int) -> str:
         "| step | title | outcome | reason | commit or kept work |",
         "|---|---|---|---|---|",
     ]
-    return visible("\n".join([*head, *(_row(step) for step in steps), ""]))
+    answer = ["", "## Answer", "", state.final_response] if state.final_response else []
+    return visible("\n".join([*head, *(_row(step) for step in steps), *answer, ""]))
 
 
 def _row(step: StepState) -> str:

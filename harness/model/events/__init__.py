@@ -50,6 +50,8 @@ from harness.model.events.subagent import (
 from harness.model.events.thinking import (
     ModelAnswered,
     ModelGaveUp,
+    RunAnswered,
+    RunPlanned,
 )
 from harness.model.events.waiting import (
     BudgetChanged,
@@ -88,10 +90,12 @@ __all__ = [
     "PlanChangeAccepted",
     "ProcessStarted",
     "RoutingDecision",
+    "RunAnswered",
     "RunCancelled",
     "RunCreated",
     "RunFinished",
     "RunLanded",
+    "RunPlanned",
     "RunStarted",
     "RunWaiting",
     "SnapshotTaken",
