@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 if TYPE_CHECKING:  # the CLI's quick commands need these seams, not pydantic behind the contract
     from asyncio import StreamReader, StreamWriter
+    from contextlib import AbstractAsyncContextManager
 
     from harness.model.changes import Change, Merge, ParentDrift, Snapshot, Workspace
     from harness.model.contract import Contract
-    from harness.model.events import Envelope, Fact
+    from harness.model.events import Envelope, Fact, StepFact
     from harness.model.ids import CommitId, RefName, RunId, TreeId
     from harness.model.process import ProcessIdentity, ProcessResult, ProcessSpec
     from harness.model.state import RunState
@@ -221,6 +222,15 @@ class Tools(Protocol):
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """What the tool answered; raises ContractViolation when it is not allowed, ToolFailed when it did not work."""
 
+    def offered(self) -> AbstractAsyncContextManager[Sequence[ToolOffer]]:
+        """What a model may be offered, as long as the context is open."""
+
+
+class Note(Protocol):
+    """Logs a fact about the step; durable when it returns."""
+
+    def __call__(self, kind: type[StepFact], **values: object) -> None: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -233,6 +243,7 @@ class Job:
     env: Mapping[str, str]
     private: Path
     log: Path
+    note: Note
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,7 @@ class Project:
         if name == "latest":
             if not known:
                 raise NotFound("no run has been made here yet", hint="start one with `orchestrix run PLAN`")
-            return known[-1]
+            return next((run for run in reversed(known) if self.reading.state(run).parent_run is None), known[-1])
         if name in known:
             return RunId(name)
         found = [run for run in (known + self.recorded()) if name and run.startswith(name)]

@@ -39,6 +39,7 @@ _SETTINGS = {
     "env": "Environment variables for the step's programs; those of `defaults` are merged in.",
     "setup": "Commands that prepare the workspace; a failing one fails the step.",
     "allow_empty": "Whether a step that changes nothing is a success.",
+    "decompose": "Whether the step may be split into steps of its own: never, auto or always.",
 }
 _SENTENCES: dict[str, dict[str, str]] = {
     "Plan": {
@@ -70,6 +71,7 @@ _SENTENCES: dict[str, dict[str, str]] = {
         "owns": "Globs of paths that the step may change; without it, everything.",
         "command": "The program that does the step, as a list of arguments.",
         "actions": "The edits that do the step, in order.",
+        "steps": "Steps that do this one, in a nested run; they count from 0 in `needs` and from 1 in names.",
     },
     "Action": {
         "write_file": "Create or replace a file.",

@@ -174,6 +174,11 @@ KINDS: dict[str, Kind] = {
     "recoveries": Kind(
         limits.RECOVERIES, _whole(0, 100), _number, "coordinator deaths in one step before it is parked"
     ),
+    "errors": Kind({}, error_actions.parse, _pairs, "what each kind of error leads to"),
+    "budget.tokens": Kind(None, _whole(1, 10**12), _number, "tokens that a run may use"),
+    "budget.cost_usd": Kind(None, _amount, _decimal, "money that a run may use, where prices are known"),
+    "budget.attempts": Kind(None, _whole(1, 10**6), _number, "attempts that a run may make, nested ones included"),
+    "budget.wall_time": Kind(None, _milliseconds, str, "time that a run may be driven"),
     "model.name": Kind(None, _model, str, "the language model: openai:NAME, anthropic:NAME or scripted:FILE"),
     "model.base_url": Kind(None, _address, str, "where the model is, if not at its provider", personal=True),
     "model.structured": Kind(
@@ -188,11 +193,6 @@ KINDS: dict[str, Kind] = {
         limits.BUILTIN_CONTEXT, _whole(1000, 10_000_000), _number, "tokens of a conversation before it is compacted"
     ),
     "builtin.enable": Kind((), _tools, _commas, "guarded tools that the built-in agent may use", personal=True),
-    "errors": Kind({}, error_actions.parse, _pairs, "what each kind of error leads to"),
-    "budget.tokens": Kind(None, _whole(1, 10**12), _number, "tokens that a run may use"),
-    "budget.cost_usd": Kind(None, _amount, _decimal, "money that a run may use, where prices are known"),
-    "budget.attempts": Kind(None, _whole(1, 10**6), _number, "attempts that a run may make, nested ones included"),
-    "budget.wall_time": Kind(None, _milliseconds, str, "time that a run may be driven"),
 }
 _VARIABLES = {"model.name": "ORCHESTRIX_MODEL"}
 

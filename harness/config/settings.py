@@ -20,7 +20,7 @@ from harness.model import limits
 PROJECT_FILE = Path(".orchestrix") / "config.toml"
 _AGENT = re.compile(r"agents\.([a-z0-9][a-z0-9_-]{0,62})\.command")
 _TABLES = {"workspace", "model", "builtin", "budget"}
-_DURATIONS = {"backoff_base", "model.timeout"}
+_DURATIONS = {"backoff_base", "model.timeout", "budget.wall_time"}
 _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 
 
@@ -39,6 +39,11 @@ class Settings:
     workspace_link: tuple[str, ...]
     backoff_base_ms: int
     recoveries: int
+    errors: Mapping[str, str]
+    budget_tokens: int | None
+    budget_cost_usd: float | None
+    budget_attempts: int | None
+    budget_wall_time_ms: int | None
     model_name: str | None
     model_base_url: str | None
     model_structured: Literal["tool", "native", "prompted"]
@@ -47,11 +52,6 @@ class Settings:
     builtin_tokens: int
     builtin_context: int
     builtin_enable: tuple[str, ...]
-    errors: Mapping[str, str]
-    budget_tokens: int | None
-    budget_cost_usd: float | None
-    budget_attempts: int | None
-    budget_wall_time: int | None
     agents: Mapping[str, tuple[str, ...]]
     sources: Mapping[str, str]
 
@@ -67,7 +67,7 @@ class Settings:
             "tokens": self.budget_tokens,
             "cost_usd": self.budget_cost_usd,
             "attempts": self.budget_attempts,
-            "wall_ms": self.budget_wall_time,
+            "wall_ms": self.budget_wall_time_ms,
         }
         return {name: value for name, value in given.items() if value is not None}
 
@@ -79,7 +79,7 @@ class Settings:
         }
         for key, value in values.items():
             shown = list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
-            timed = key in {*_DURATIONS, "budget.wall_time"} and value is not None
+            timed = key in _DURATIONS and value is not None
             yield key, f"{value}ms" if timed else shown, self.sources[key]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 
 from harness.checks import account as accounts
 from harness.checks.account import Account
-from harness.engine import gate, keep, tripwire, workspaces
+from harness.engine import gate, judgement, keep, tripwire, workspaces
 from harness.engine.context import Context
 from harness.engine.execute import StepExecute
 from harness.errors import ContractViolation, ToolFailed
@@ -19,7 +20,6 @@ from harness.model import duration, limits
 from harness.model import events as ev
 from harness.model.changes import Snapshot
 from harness.model.contract import Contract
-from harness.model.globs import Ownership
 from harness.model.ids import TaskId
 from harness.model.verdict import Failure, Reason
 from harness.ports import Job, Outcome
@@ -108,6 +108,7 @@ async def _work(this: _Try, previous: str | None) -> Outcome:
         env=this.contract.work.env,
         private=execute.workspace.private,
         log=execute.log,
+        note=functools.partial(ctx.note, this.task),
     )
 
     def on_tool(tool: str, arguments: Mapping[str, Any], *, allowed: bool, ok: bool, message: str) -> None:
@@ -138,10 +139,10 @@ async def _verdict(this: _Try, taken: Snapshot) -> Failure | None:
     failure = (
         tripwire.verdict(this.ctx, this.task)
         or this.outcome.failure
-        or _size(this, taken)
+        or judgement.size(this.task, this.contract, taken.changes)
         or _ownership(this, taken)
         or _admitted(this)
-        or _emptiness(this, taken)
+        or judgement.emptiness(this.task, this.contract, taken.changes)
     )
     if failure is not None or not this.contract.checks:
         return failure
@@ -154,41 +155,13 @@ async def _verdict(this: _Try, taken: Snapshot) -> Failure | None:
     return tripwire.verdict(this.ctx, this.task) or failure
 
 
-def _emptiness(this: _Try, taken: Snapshot) -> Failure | None:
-    if taken.changes or this.contract.work.allow_empty:
-        return None
-    return Failure(
-        Reason.NO_CHANGES,
-        f"step {this.task} changed nothing",
-        hint="say `allow_empty: true` if that is a valid outcome",
-    )
-
-
-def _size(this: _Try, taken: Snapshot) -> Failure | None:
-    if len(taken.changes) <= this.contract.limits.files:
-        return None
-    return Failure(
-        Reason.LIMIT_EXCEEDED,
-        f"step {this.task} changed {len(taken.changes)} files; {this.contract.limits.files} allowed",
-    )
-
-
 def _ownership(this: _Try, taken: Snapshot) -> Failure | None:
-    ownership = this.contract.ownership
-    owned = Ownership(ownership.paths)
-    outside = [change.path for change in taken.changes if not owned.covers(change.path)]
-    if ownership.exceptions_allowed:
+    outside = judgement.outside(this.contract, taken.changes)
+    if this.contract.ownership.exceptions_allowed:
         for path in [path for path in outside if path in this.account.exceptions]:
             this.ctx.note(this.task, ev.OwnershipExcepted, path=path, reason=this.account.exceptions[path])
             outside.remove(path)
-    if not outside:
-        return None
-    return Failure(
-        Reason.OWNERSHIP_VIOLATION,
-        f"step {this.task} changed {len(outside)} path(s) that it does not own: {', '.join(outside[:20])}",
-        tuple(outside[: limits.EVENT_PATHS]),
-        hint=f"it owns {', '.join(ownership.paths or ())}",
-    )
+    return judgement.violation(this.task, this.contract, outside)
 
 
 def _admitted(this: _Try) -> Failure | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,8 +12,10 @@ from harness.engine.offload import Offload
 from harness.engine.options import Options
 from harness.engine.parts import Parts
 from harness.model import events as ev
+from harness.model import nesting
 from harness.model.contract import Contract
 from harness.model.ids import CommitId, RefName, RunId, TaskId, work_branch
+from harness.model.nesting import Nest
 from harness.model.plan import Plan
 from harness.model.schedule import Schedule
 from harness.model.state import StepState
@@ -29,6 +32,9 @@ class Context:
     parts: Parts
     journal: Journal
     offload: Offload
+    holder: Mapping[str, object]
+    slots: asyncio.Semaphore
+    nest: Nest | None = None
     in_flight: set[TaskId] = field(default_factory=set)
     tampered: dict[TaskId, list[str]] = field(default_factory=dict)
     changed: dict[TaskId, list[str]] = field(default_factory=dict)
@@ -49,7 +55,12 @@ class Context:
         return self.parts.runs_dir / self.run_id
 
     def task(self, idx: int) -> TaskId:
-        return TaskId(str(idx))
+        return nesting.task_id(self.nest.parent_task if self.nest else None, idx)
+
+    @property
+    def depth(self) -> int:
+        """0 for a run that a person started, one more for each nesting."""
+        return len(self.nest.parent_task.order) if self.nest else 0
 
     def step(self, task: TaskId) -> StepState:
         return self.journal.step(task)

@@ -30,9 +30,9 @@ async def snapshot(ctx: Context, task: TaskId, attempt: int, workspace: Workspac
         warnings=list(taken.warnings),
     )
     for number, commit in enumerate(taken.agent_commits):
-        await _point(ctx, keep_ref(ctx.run_id, task, f"agent-{attempt}-{number}"), commit)
+        await point(ctx, keep_ref(ctx.run_id, task, f"agent-{attempt}-{number}"), commit)
     await ctx.offload(ctx.parts.vcs.sweep_refs, workspace)
-    await _point(ctx, ctx.branch(task), taken.commit)
+    await point(ctx, ctx.branch(task), taken.commit)
     return taken
 
 
@@ -41,12 +41,12 @@ async def work(ctx: Context, task: TaskId, attempt: int, taken: Snapshot, why: s
     if not taken.changes and not taken.agent_commits:
         return None
     ref = keep_ref(ctx.run_id, task, f"attempt-{attempt}")
-    await _point(ctx, ref, taken.commit)
+    await point(ctx, ref, taken.commit)
     ctx.note(task, ev.WorkKept, ref=ref, commit=taken.commit, why=why)
     return ref
 
 
-async def _point(ctx: Context, ref: RefName, commit: CommitId) -> None:
+async def point(ctx: Context, ref: RefName, commit: CommitId) -> None:
     """Puts a ref of the run on a commit; doing it twice is doing it once."""
     vcs = ctx.parts.vcs
     old = await ctx.offload(vcs.read_ref, ref)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
 
 from harness.engine import create, failpoints, heartbeat, record, recover
 from harness.engine.context import Context
@@ -13,6 +14,7 @@ from harness.engine.options import Options
 from harness.engine.parts import Parts
 from harness.errors import EnvironmentProblem, Fenced, OrchestrixError
 from harness.model import events as ev
+from harness.model.nesting import Nest
 from harness.model.plan import Plan
 from harness.model.schedule import schedule
 from harness.model.state import RunState
@@ -27,23 +29,32 @@ async def begin(
     return await carry_on(parts, lease, holder, watch)
 
 
-async def carry_on(parts: Parts, lease: Lease, holder: dict[str, object], watch: Watch) -> RunState:
-    """From wherever the log says the run is; the lease is given back however this ends."""
+async def carry_on(
+    parts: Parts, lease: Lease, holder: Mapping[str, object], watch: Watch, above: Context | None = None
+) -> RunState:
+    """From wherever the log says the run is; the lease is given back however this ends.
+
+    A nested run shares the places of the run above it: both together have no more attempts at once than it allows.
+    """
     offload = Offload()
     try:
         state = parts.store.state(lease.run_id)
         journal = Journal(parts.store, lease, state, watch)
         plan = Plan.model_validate(dict(state.plan))
+        options = Options.from_dict(state.options)
         ctx = Context(
             run_id=lease.run_id,
             plan=plan,
             schedule=schedule(plan),
-            options=Options.from_dict(state.options),
+            options=options,
             parts=parts,
             journal=journal,
             offload=offload,
+            holder=holder,
+            slots=above.slots if above else asyncio.Semaphore(options.jobs),
+            nest=Nest.of(state),
         )
-        return await _coordinate(ctx, holder)
+        return await _coordinate(ctx)
     except OSError as error:
         raise EnvironmentProblem(
             f"run {lease.run_id} stopped: {error.strerror or error}"
@@ -56,12 +67,12 @@ async def carry_on(parts: Parts, lease: Lease, holder: dict[str, object], watch:
             parts.store.release(lease)
 
 
-async def _coordinate(ctx: Context, holder: dict[str, object]) -> RunState:
+async def _coordinate(ctx: Context) -> RunState:
     journal = ctx.journal
     resumed = journal.state.coordinators > 0
     if resumed:
         journal.remember(ctx.parts.store.events(ctx.run_id))
-    journal.append(ev.RunStarted(epoch=journal.lease.epoch, holder=dict(holder), resumed=resumed))
+    journal.append(ev.RunStarted(epoch=journal.lease.epoch, holder=dict(ctx.holder), resumed=resumed))
     try:
         async with heartbeat.beating(ctx.journal):
             await ctx.offload(ctx.parts.vcs.seal_parent, ctx.run_id)

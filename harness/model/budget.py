@@ -32,6 +32,9 @@ def used_by(fact: ev.Fact | None) -> Spent:
         return _usage(fact.usage)
     if isinstance(fact, ev.ModelAnswered):
         return _usage(vars(fact))
+    if isinstance(fact, ev.SubagentReturned):
+        nested = fact.usage
+        return Spent(nested.get("tokens", 0), nested.get("cost_usd", 0.0), nested.get("attempts", 0))
     return Spent()
 
 

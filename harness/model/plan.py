@@ -112,6 +112,7 @@ class _StepSettings(_Part):
     env: dict[EnvName, Text] | None = None
     setup: list[Command] | Word | None = None
     allow_empty: bool | None = None
+    decompose: Literal["never", "auto", "always"] | None = None
 
 
 class Defaults(_StepSettings):
@@ -129,6 +130,7 @@ class Step(_StepSettings):
     owns: Annotated[list[Word], Field(min_length=1)] | None = None
     command: Annotated[list[Word], Field(min_length=1)] | None = None
     actions: Annotated[list[Action], Field(min_length=1)] | None = None
+    steps: Annotated[list[Step], Field(min_length=1, max_length=limits.PLAN_STEPS)] | None = None
 
 
 class Budget(_Part):

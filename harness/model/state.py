@@ -59,6 +59,13 @@ class StepState:
     escalated: bool = False
     rejected: bool = False
     granted: int = 0  # tries that a person allowed beyond the contract's
+    analysis: str | None = None
+    recovering: bool = False
+    spawns: int = 0
+    child_run: str | None = None
+    child_plan: Mapping[str, Any] = field(default_factory=dict)
+    child_status: str | None = None
+    child_head: str | None = None
     since: int = 0  # the line of the log that created the sub-agent
 
     @property
@@ -89,9 +96,13 @@ class RunState:
     coordinators: int = 0
     steps: MappingProxyType[str, StepState] = field(default_factory=lambda: MappingProxyType({}))
     superseded: tuple[StepState, ...] = ()
+    parent_run: str | None = None
+    parent_task: str | None = None
+    within: Mapping[str, Any] | None = None
     budget: Mapping[str, Any] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
     waiting: str | None = None
+    waiting_tasks: tuple[str, ...] = ()  # those that a person must decide about, nested ones included
     last_seq: int = 0
     last_ts: str = ""
     last_hash: str = ev.GENESIS
@@ -147,6 +158,9 @@ def _created_run(state: RunState, fact: ev.RunCreated, ts: str) -> RunState:
         integration_ref=fact.integration_ref,
         options=fact.options,
         budget=fact.options.get("budget", {}),
+        parent_run=fact.parent_run,
+        parent_task=fact.parent_task,
+        within=fact.within,
         created_at=ts,
     )
 
@@ -263,6 +277,9 @@ def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> St
         message=None if fact.ok else fact.message,
         decided=step.decided if fact.ok else None,
         next_attempt_at=None,
+        analysis=step.analysis if fact.ok or not step.child_run else None,
+        child_run=step.child_run if fact.ok else None,
+        child_status=step.child_status if fact.ok else None,
     )
 
 

@@ -32,6 +32,7 @@ class Reason(StrEnum):
     RECOVERIES_EXHAUSTED = "recoveries_exhausted"
     CANCELLED = "cancelled"
     RATE_LIMITED = "rate_limited"
+    NESTED_FAILED = "nested_failed"
 
 
 _EXIT = {
@@ -61,6 +62,7 @@ _FINAL = {
     Reason.STOPPED,
     Reason.CANCELLED,
     Reason.RECOVERIES_EXHAUSTED,
+    Reason.NESTED_FAILED,
 }
 
 

@@ -51,8 +51,22 @@ def _rejected(state: RunState, fact: ev.TaskRejected, _ts: str) -> RunState:
     return _with(state, fact.task, escalated=False, rejected=True)
 
 
+def _analyzed(state: RunState, fact: ev.ComplexityAnalyzed, _ts: str) -> RunState:
+    return _with(state, fact.task, decided=None, analysis=fact.decision, recovering=fact.recovery)
+
+
+def _spawned(state: RunState, fact: ev.SubagentSpawned, _ts: str) -> RunState:
+    spawns = state.steps[fact.task].spawns + 1
+    return _with(state, fact.task, decided=None, spawns=spawns, child_run=fact.child_run, child_plan=fact.plan)
+
+
+def _returned(state: RunState, fact: ev.SubagentReturned, _ts: str) -> RunState:
+    return _with(state, fact.task, decided=None, child_status=fact.status, child_head=fact.head, message=fact.message)
+
+
 def _waiting(state: RunState, fact: ev.RunWaiting, _ts: str) -> RunState:
-    return replace(state, status=RunStatus.WAITING, exit_code=Exit.WAITING, waiting=fact.message)
+    asked = tuple(fact.tasks) if fact.cause == "approval" else ()
+    return replace(state, status=RunStatus.WAITING, exit_code=Exit.WAITING, waiting=fact.message, waiting_tasks=asked)
 
 
 def _budget(state: RunState, fact: ev.BudgetChanged, _ts: str) -> RunState:
@@ -80,6 +94,9 @@ HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {
     ev.TaskEscalated: _escalated,
     ev.TaskApproved: _approved,
     ev.TaskRejected: _rejected,
+    ev.ComplexityAnalyzed: _analyzed,
+    ev.SubagentSpawned: _spawned,
+    ev.SubagentReturned: _returned,
     ev.RunWaiting: _waiting,
     ev.BudgetChanged: _budget,
 }

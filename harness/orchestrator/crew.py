@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from harness.engine.context import Context
 from harness.model.ids import TaskId
+from harness.model.state import RunState
 
 
 class Crew:
@@ -20,6 +21,7 @@ class Crew:
         self._group = asyncio.TaskGroup()
         self._jobs: dict[TaskId, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
+        self.waits: dict[TaskId, RunState] = {}  # nested runs that wait for a person
 
     async def __aenter__(self) -> Self:
         await self._group.__aenter__()

@@ -58,7 +58,7 @@ class _Loop:
             return
         due = router.next_due(self._ctx.journal.state, now)
         if self._crew.idle and (due is None or router.over_budget(self._ctx.journal.state, now)):
-            self._ctx.journal.append(waiting.why(self._ctx.journal.state, now))
+            self._ctx.journal.append(waiting.why(self._ctx.journal.state, now, self._crew.waits))
             return
         await self._crew.change(due)
 

@@ -31,7 +31,8 @@ def after_attempt(step: StepState, max_retries: int, actions: Mapping[str, str])
         left = step.failed_attempts <= max_retries + step.granted
     if left:
         return Action.RETRY
-    return Action.MARK_FAILED if action is Action.RETRY else action
+    again = action is Action.RETRY or (action is Action.SPAWN_RECOVERY and step.recovering)
+    return Action.MARK_FAILED if again else action
 
 
 def after_refusal(step: StepState, earlier: int, max_retries: int, actions: Mapping[str, str]) -> Action:
@@ -44,9 +45,8 @@ def after_refusal(step: StepState, earlier: int, max_retries: int, actions: Mapp
         return Action.MARK_FAILED
     if step.granted:
         return Action.RETRY
-    if action is Action.RETRY and earlier >= max(1, max_retries):
-        return Action.MARK_FAILED
-    return action
+    used_up = action is Action.RETRY and earlier >= max(1, max_retries)
+    return Action.MARK_FAILED if used_up or action is Action.SPAWN_RECOVERY else action
 
 
 def pause_ms(failure: Failure, step: StepState, base_ms: int) -> int:

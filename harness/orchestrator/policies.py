@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from harness.engine.context import Context
 from harness.model.schedule import Schedule
+from harness.orchestrator import personas
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,7 @@ class Policies:
     jobs: int
     priorities: tuple[int, ...]
     stop_at_failure: bool = False
+    persona: str = personas.PERFORM_TASK
 
     @classmethod
     def of(cls, ctx: Context) -> Policies:
@@ -24,4 +26,5 @@ class Policies:
             jobs=ctx.options.jobs,
             priorities=tuple(step.priority for step in ctx.plan.steps),
             stop_at_failure=ctx.plan.on_failure == "stop",
+            persona=personas.SUBAGENT if ctx.nest else personas.PERFORM_TASK,
         )

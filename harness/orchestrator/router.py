@@ -19,6 +19,10 @@ from harness.orchestrator.decision import Decision
 from harness.orchestrator.policies import Policies
 
 EXECUTOR = "task_executor"
+ANALYZER = "complexity_analyzer"
+SPAWN = "spawn_subAgent"
+NESTED = "subAgent_executor"
+REJOIN = "subAGENT_finalizer"
 UPDATER = "task_updater"
 PLANNER = "task_planner"
 FALLBACK = "error_fallback"
@@ -59,7 +63,7 @@ def _failures(board: Board) -> Iterator[Decision]:
 
 
 def _failed(step: StepState) -> bool:
-    attempted = step.last_reason is not None and not step.ready
+    attempted = step.last_reason is not None and not step.ready and step.analysis != "spawn"
     waits = step.escalated or (step.next_attempt_at is not None and not step.rejected)
     return step.decided is None and attempted and not waits
 
@@ -79,12 +83,34 @@ def _integration(board: Board) -> Iterator[Decision]:
 
 def _execution(board: Board, now: datetime) -> list[Decision]:
     """As many eligible tasks as there are free places, by explicit priority, then depth, then order."""
-    free = board.policies.jobs - sum(step.decided == EXECUTOR for step in board.open)
+    free = board.policies.jobs - sum(step.decided in (EXECUTOR, NESTED) for step in board.open)
     if free <= 0:
         return []
     eligible = [step for step in board.open if _eligible(board, step, now)]
     eligible.sort(key=lambda step: _rank(board, step))
-    return [Decision(EXECUTOR, _why(step), step.task_id, personas.PERFORM_TASK) for step in eligible[:free]]
+    return [_taken_up(board, step) for step in eligible[:free]]
+
+
+def _taken_up(board: Board, step: StepState) -> Decision:
+    """A task goes to its executor, unless it is or may be too complex for one agent."""
+    if step.child_status is not None:
+        return Decision(REJOIN, f"run {step.child_run} {step.child_status}", step.task_id, personas.SUBAGENT)
+    if step.child_run is not None:
+        return Decision(NESTED, f"run {step.child_run} has its tasks", step.task_id, personas.SUBAGENT)
+    if step.analysis == "spawn":
+        persona = personas.RECOVERY if step.recovering else personas.SUBAGENT
+        return Decision(
+            SPAWN, "it is to be split" if not step.recovering else "it is to recover", step.task_id, persona
+        )
+    if step.analysis is None and _may_be_complex(step):
+        return Decision(ANALYZER, "it may be too complex for one agent", step.task_id, personas.PLANNER)
+    return Decision(EXECUTOR, _why(step), step.task_id, board.policies.persona)
+
+
+def _may_be_complex(step: StepState) -> bool:
+    """Whether the contract leaves the question open; most do not."""
+    permissions = step.contract.get("permissions", {})
+    return bool(permissions.get("can_spawn_children")) and permissions.get("max_delegation_depth", 0) > 0
 
 
 def _eligible(board: Board, step: StepState, now: datetime) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +13,9 @@ from harness.engine.journal import Watch
 from harness.engine.options import Options
 from harness.errors import Busy, EnvironmentProblem, UsageError
 from harness.model import contract as contracts
+from harness.model import nesting
 from harness.model.ids import CommitId, RefName, RunId
+from harness.model.plan import Plan
 from harness.model.state import RunState
 from harness.runs import budgets
 from harness.wiring import Project, holder
@@ -78,14 +80,23 @@ def _agents_exist(project: Project, loaded: LoadedPlan) -> None:
     from harness.agents import registry  # noqa: PLC0415 - only a run needs it
 
     known = registry.Registry(project.settings.agents)
-    for idx, step in enumerate(loaded.plan.steps):
-        name = contracts.agent_of(contracts.with_defaults(loaded.plan, step))
+    for idx, name in _agents(loaded.plan):
         found = known.available(name)
         if not found.usable:
             raise EnvironmentProblem(
                 f"step {idx} wants agent {name!r}, which is not available: {found.detail}",
                 hint=f"see `orchestrix agents`; known are {', '.join(known.names)}",
             )
+
+
+def _agents(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Path id and agent of every step, nested ones included."""
+    for idx, step in enumerate(plan.steps):
+        if step.steps is None:
+            yield str(idx), contracts.agent_of(contracts.with_defaults(plan, step))
+        else:
+            inner = Plan.model_validate(nesting.plan(plan, step))
+            yield from ((f"{idx}.{place}", name) for place, name in _agents(inner))
 
 
 def start(project: Project, wanted: create.Request, wish: Wish, watch: Watch) -> RunState:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from harness.cli import options, output
 from harness.cli.options import Directory, Json, Run
+
+if TYPE_CHECKING:
+    from harness.ports import Store
 
 
 def register(app: typer.Typer) -> None:
@@ -27,14 +31,24 @@ def register(app: typer.Typer) -> None:
         if as_json:
             output.emit(data)
         else:
-            _people(data, advice)
+            _people(data, list(_rows(log, data)), advice)
 
 
-def _people(data: dict[str, Any], advice: str) -> None:
+def _rows(log: Store, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every step, those of its nested run after it, as far as their logs are here."""
+    from harness.model import view  # noqa: PLC0415 - loaded with the log
+
+    for step in data["steps"]:
+        yield step
+        if step["nested_run"] in log.run_ids():
+            yield from _rows(log, view.run(log.state(step["nested_run"]), held=True))
+
+
+def _people(data: dict[str, Any], steps: list[dict[str, Any]], advice: str) -> None:
     output.line(f"run {data['run_id']}: {data['status']}")
     if data["goal"].strip():
         output.line(f"goal: {' '.join(data['goal'].split())[:100]}")
-    for step in data["steps"]:
+    for step in steps:
         reason = f"  {step['close_reason']}" if step["close_reason"] else ""
         reason += f"  needs a decision: {step['message']}" if step["escalated"] else ""
         output.line(f"{step['task_id']:>4}  {step['state']:<18}{step['title']}{reason}")

@@ -13,6 +13,10 @@ from harness.model.events.attempt import (
     WorkspacePreparing,
     WorkspaceRemoved,
 )
+from harness.model.events.builtin import (
+    ContextCompacted,
+    ModelSpoke,
+)
 from harness.model.events.envelope import (
     GENESIS,
     TYPES,
@@ -25,6 +29,11 @@ from harness.model.events.envelope import (
 from harness.model.events.fact import (
     Fact,
     StepFact,
+)
+from harness.model.events.nested import (
+    ComplexityAnalyzed,
+    SubagentReturned,
+    SubagentSpawned,
 )
 from harness.model.events.run import (
     OverlapAllowed,
@@ -76,6 +85,8 @@ __all__ = [
     "AttemptFinished",
     "BudgetChanged",
     "CheckFinished",
+    "ComplexityAnalyzed",
+    "ContextCompacted",
     "Envelope",
     "Fact",
     "IntegrationFailed",
@@ -83,6 +94,7 @@ __all__ = [
     "IntegrationStarted",
     "ModelAnswered",
     "ModelGaveUp",
+    "ModelSpoke",
     "OverlapAllowed",
     "OwnershipExcepted",
     "ParentChanged",
@@ -104,6 +116,8 @@ __all__ = [
     "SubagentClosed",
     "SubagentCreated",
     "SubagentFailed",
+    "SubagentReturned",
+    "SubagentSpawned",
     "SubagentStarted",
     "SubagentWaitingForMerge",
     "TaskApproved",

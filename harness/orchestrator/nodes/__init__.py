@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from harness.orchestrator.nodes.complexity_analyzer import ComplexityAnalyzer
 from harness.orchestrator.nodes.error_fallback import ErrorFallback
 from harness.orchestrator.nodes.finalizer import Finalizer
+from harness.orchestrator.nodes.spawn_subagent import SpawnSubAgent
+from harness.orchestrator.nodes.subagent_executor import SubAgentExecutor
+from harness.orchestrator.nodes.subagent_finalizer import SubAgentFinalizer
 from harness.orchestrator.nodes.task_executor import TaskExecutor
 from harness.orchestrator.nodes.task_planner import TaskPlanner
 from harness.orchestrator.nodes.task_updater import TaskUpdater
 from harness.supervisor import NodeRegistry
 
-ALL = (TaskExecutor, TaskUpdater, TaskPlanner, ErrorFallback, Finalizer)
+ALL = (
+    ComplexityAnalyzer,
+    TaskExecutor,
+    SpawnSubAgent,
+    SubAgentExecutor,
+    SubAgentFinalizer,
+    TaskUpdater,
+    TaskPlanner,
+    ErrorFallback,
+    Finalizer,
+)
 
 
 def registry() -> NodeRegistry:

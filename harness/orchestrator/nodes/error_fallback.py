@@ -47,6 +47,8 @@ class ErrorFallback(ModularNode):
             self._schedule(task, step)
         elif action is Action.ESCALATE:
             self._escalate(task, step)
+        elif action is Action.SPAWN_RECOVERY:
+            self._recover(task, step)
         else:
             if step.state is State.RUNNING:
                 delegate.fail(self.ctx, task, error_policy.last_failure(step))
@@ -74,6 +76,7 @@ class ErrorFallback(ModularNode):
             ctx.options.sandbox,
             generation=2 + earlier,
             origin=ctx.journal.state.head,
+            nest=ctx.nest,
         )
 
     def _schedule(self, task: TaskId, step: StepState) -> None:
@@ -86,6 +89,13 @@ class ErrorFallback(ModularNode):
                 fail_count=step.failed_attempts,
                 pause_ms=pause,
                 next_attempt_at=due.isoformat(),
+            )
+        )
+
+    def _recover(self, task: TaskId, step: StepState) -> None:
+        self.ctx.journal.append(
+            ev.ComplexityAnalyzed(
+                task=task, decision="spawn", reasons=[f"recovery from {step.last_reason}"], recovery=True
             )
         )
 

@@ -29,6 +29,7 @@ class TaskExecutor(ModularNode):
 
     async def _attempt(self, task: TaskId) -> None:
         if self.ctx.step(task).state in (State.CREATED, State.RUNNING):
-            await delegate.try_once(self.ctx, task, self.ctx.schedule.closure(self.ctx.step(task).step_idx))
+            async with self.ctx.slots:
+                await delegate.try_once(self.ctx, task, self.ctx.schedule.closure(self.ctx.step(task).step_idx))
         if self.ctx.step(task).state is State.FAILED:
             await integrate.close(self.ctx, task)
