@@ -148,7 +148,6 @@ class Project:
             environment=lambda passed: environment.inherited(os.environ, passed),
             runs_dir=self.runs_dir,
             checkout=self.root,
-            model=lambda: self.model,
             drive=drive,
         )
 

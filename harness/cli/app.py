@@ -20,7 +20,6 @@ COMMANDS = (
     "graph",
     "plan",
     "run",
-    "agent",
     "resume",
     "retry",
     "approve",

@@ -10,7 +10,7 @@ from harness.cli import output, progress
 from harness.config.plan_file import LoadedPlan
 from harness.engine.create import Request
 from harness.engine.journal import Watch
-from harness.errors import Exit, OrchestrixError, PlanningFailed, Retry
+from harness.errors import Exit, OrchestrixError, Retry
 from harness.model import view
 from harness.model.ids import RefName, RunId
 from harness.model.lifecycle import RunStatus
@@ -103,9 +103,6 @@ def _failure(state: RunState) -> OrchestrixError:
     if state.waiting is not None:
         return RunWaits(f"run {state.run_id} waits: {state.waiting}", hint=view.next_step(state), run_id=state.run_id)
     failed = [step for step in state.ordered() if step.final_status == "failed"]
-    if not failed:
-        why = f"run {state.run_id} never had a valid plan"
-        return PlanningFailed(why, hint="say the goal more narrowly, in a new run", run_id=state.run_id)
     first = failed[0]
     return RunFailed(
         f"step {first.task_id} failed: {first.close_reason}: {first.message}",
@@ -119,8 +116,6 @@ def _failure(state: RunState) -> OrchestrixError:
 def _people(state: RunState) -> None:
     for step in state.ordered():
         output.line(_row(step))
-    if state.final_response:
-        output.line(f"\n{state.final_response}\n")
     branch = RefName(state.integration_ref).short
     merged = sum(step.final_status == "completed" for step in state.ordered())
     output.line(f"run {state.run_id}: {state.status}, {merged} of {len(state.steps)} steps merged on {branch}")

@@ -10,7 +10,7 @@ import typer
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.orchestrator.thinking.bounds import Terms
+    from harness.runs.planning import Terms
 
 Goal = Annotated[str, typer.Argument(metavar="GOAL", help="What is wanted, in words.")]
 Agents = Annotated[
@@ -20,7 +20,6 @@ Checks = Annotated[
     list[str] | None, typer.Option("--check", metavar="COMMAND", help="A command that every step must pass.")
 ]
 MaxSteps = Annotated[int | None, typer.Option("--max-steps", min=1, help="Steps that the plan may have (20).")]
-_DEFAULT_AGENT = "builtin"
 ContextFile = Annotated[
     Path | None, typer.Option("--context", metavar="FILE", help="Further text that the planner is shown.")
 ]
@@ -28,13 +27,13 @@ ContextFile = Annotated[
 
 def terms(agents: list[str] | None, checks: list[str] | None, max_steps: int | None, context: Path | None) -> Terms:
     """What the options say; the defaults are those of `Terms`."""
-    from harness.model import limits  # noqa: PLC0415 - loaded with the planner
-    from harness.orchestrator.thinking.bounds import Terms  # noqa: PLC0415 - as above
+    from harness.runs.planning import Terms  # noqa: PLC0415 - loaded with the planner
 
+    plain = Terms()
     return Terms(
-        agents=tuple(agents or [_DEFAULT_AGENT]),
+        agents=tuple(agents) if agents else plain.agents,
         checks=tuple(checks or ()),
-        max_steps=max_steps or limits.PLANNED_STEPS,
+        max_steps=max_steps or plain.max_steps,
         context="" if context is None else _read(context),
     )
 

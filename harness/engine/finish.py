@@ -18,10 +18,7 @@ async def finish(ctx: Context) -> RunState:
     code = exit_code(Reason(failed[0].close_reason or Reason.AGENT_FAILED)) if failed else 0
     summary.write(ctx, code)
     return ctx.journal.append(
-        ev.WorkflowFinalized(
-            status="FAILED" if failed else "COMPLETED",
-            final_response_length=len(ctx.journal.state.final_response or ""),
-        ),
+        ev.WorkflowFinalized(status="FAILED" if failed else "COMPLETED", final_response_length=0),
         ev.RunFinished(
             status=RunStatus.FAILED if failed else RunStatus.SUCCEEDED,
             exit_code=code,

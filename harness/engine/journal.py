@@ -51,14 +51,6 @@ class Journal:
             self._watch(fact, self.state)
         return self.state
 
-    def heartbeat(self) -> None:
-        """Keeps the lease alive; after a failure nothing can be appended any more."""
-        try:
-            self._store.heartbeat(self.lease)
-        except OrchestrixError as error:
-            self.broken = error
-            raise
-
     def step(self, task: TaskId) -> StepState:
         return self.state.steps[task]
 

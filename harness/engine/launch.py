@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 
-from harness.engine import create, failpoints, heartbeat, record, recover
+from harness.engine import create, failpoints, record, recover
 from harness.engine.context import Context
 from harness.engine.journal import Journal, Watch
 from harness.engine.offload import Offload
@@ -14,6 +14,7 @@ from harness.engine.options import Options
 from harness.engine.parts import Parts
 from harness.errors import EnvironmentProblem, Fenced, OrchestrixError
 from harness.model import events as ev
+from harness.model import limits
 from harness.model.nesting import Nest
 from harness.model.plan import Plan
 from harness.model.schedule import schedule
@@ -74,7 +75,7 @@ async def _coordinate(ctx: Context) -> RunState:
         journal.remember(ctx.parts.store.events(ctx.run_id))
     journal.append(ev.RunStarted(epoch=journal.lease.epoch, holder=dict(ctx.holder), resumed=resumed))
     try:
-        async with heartbeat.beating(ctx.journal):
+        async with _heartbeat(ctx):
             await ctx.offload(ctx.parts.vcs.seal_parent, ctx.run_id)
             ctx.tracked = await ctx.offload(ctx.parts.vcs.tracked, ".orchestrix")
             await recover.recover(ctx)
@@ -104,3 +105,32 @@ def _stop_if_replaced(ctx: Context) -> None:
         raise
     except OrchestrixError:
         return
+
+
+@contextlib.asynccontextmanager
+async def _heartbeat(ctx: Context) -> AsyncIterator[None]:
+    """Keeps the lease alive; losing it stops this coordinator at once."""
+    owner = asyncio.current_task()
+    lost: list[OrchestrixError] = []
+
+    async def beat() -> None:
+        while True:
+            await asyncio.sleep(limits.LEASE_HEARTBEAT_MS / 1000)
+            try:
+                ctx.parts.store.heartbeat(ctx.journal.lease)
+            except OrchestrixError as error:
+                ctx.journal.broken = error
+                lost.append(error)
+                if owner is not None:
+                    owner.cancel()
+                return
+
+    heart = asyncio.create_task(beat())
+    try:
+        yield
+    except asyncio.CancelledError:
+        if lost:
+            raise lost[0] from None
+        raise
+    finally:
+        heart.cancel()

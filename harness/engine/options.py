@@ -22,7 +22,6 @@ class Options:
     link: tuple[str, ...] = ()
     backoff_base_ms: int = limits.BACKOFF_BASE_MS
     recoveries: int = limits.RECOVERIES
-    planning: Mapping[str, Any] = field(default_factory=dict)  # the terms of a run that begins with a goal
     errors: Mapping[str, str] = field(default_factory=dict)
     budget: Mapping[str, Any] = field(default_factory=dict)
 

@@ -36,6 +36,5 @@ class Parts:
     environment: Callable[[tuple[str, ...]], Mapping[str, str]]
     runs_dir: Path
     checkout: Path
-    model: Callable[[], Model]  # the configured one; raises EnvironmentProblem where there is none
     drive: Callable[[Context], Awaitable[None]]  # decides what is next until the run has ended or waits
     model: Callable[[], Model | None] = lambda: None  # asked for when a decision needs one

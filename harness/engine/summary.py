@@ -31,8 +31,7 @@ def text(ctx: Context, exit_code: int) -> str:
         "| step | title | outcome | reason | commit or kept work |",
         "|---|---|---|---|---|",
     ]
-    answer = ["", "## Answer", "", state.final_response] if state.final_response else []
-    return visible("\n".join([*head, *(_row(step) for step in steps), *answer, ""]))
+    return visible("\n".join([*head, *(_row(step) for step in steps), ""]))
 
 
 def _row(step: StepState) -> str:

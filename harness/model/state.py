@@ -89,7 +89,6 @@ class RunState:
     integration_ref: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     exit_code: int | None = None
-    final_response: str | None = None
     landed: str | None = None
     created_at: str = ""
     finished_at: str | None = None
@@ -180,16 +179,6 @@ def _started_run(state: RunState, fact: ev.RunStarted, _ts: str) -> RunState:
         coordinators=fact.epoch,
         steps=MappingProxyType(steps),
     )
-
-
-def _planned(state: RunState, fact: ev.RunPlanned, _ts: str) -> RunState:
-    if state.steps:
-        raise IllegalTransition(f"run {state.run_id} has its plan already")
-    return replace(state, plan=fact.plan, plan_digest=fact.plan_digest)
-
-
-def _answered(state: RunState, fact: ev.RunAnswered, _ts: str) -> RunState:
-    return replace(state, final_response=fact.text)
 
 
 def _plan_changed(state: RunState, fact: ev.PlanChangeAccepted, _ts: str) -> RunState:
@@ -371,8 +360,6 @@ def _merged(state: RunState, fact: ev.WorktreeMerged, ts: str) -> RunState:
 _HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {
     ev.RunCreated: _created_run,
     ev.RunStarted: _started_run,
-    ev.RunPlanned: _planned,
-    ev.RunAnswered: _answered,
     ev.PlanChangeAccepted: _plan_changed,
     ev.RunCancelled: _cancelled,
     ev.RunFinished: _finished,

@@ -22,7 +22,6 @@ def run(state: RunState, *, held: bool) -> dict[str, Any]:
         "target": state.target and RefName(state.target).short,
         "landed": state.landed,
         "exit_code": state.exit_code,
-        "final_response": state.final_response,
         "created_at": state.created_at,
         "finished_at": state.finished_at,
         "waiting": state.waiting,

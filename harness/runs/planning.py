@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.agents.registry import Registry
 from harness.engine import reports
 from harness.errors import EnvironmentProblem, UsageError
-from harness.orchestrator.thinking import bounds as rules
+from harness.model import limits
+from harness.model.contract import DEFAULT_TOOLS
+from harness.model.ids import CommitId
 from harness.orchestrator.thinking import planner, repository_map
 from harness.orchestrator.thinking.asking import Asking
-from harness.orchestrator.thinking.bounds import Bounds, Terms
+from harness.orchestrator.thinking.bounds import Bounds
 from harness.orchestrator.thinking.planner import Planned
+from harness.ports import Vcs
 from harness.wiring import Project
 
+DEFAULT_AGENT = "builtin"
 _NEED_MORE = ("actions", "command")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a person sets for a planned run: agents on offer, commands that every step must pass, size, further text."""
+
+    agents: tuple[str, ...] = (DEFAULT_AGENT,)
+    checks: tuple[str, ...] = ()
+    max_steps: int = limits.PLANNED_STEPS
+    context: str = ""
 
 
 def bounds(project: Project, terms: Terms) -> Bounds:
@@ -30,7 +45,13 @@ def bounds(project: Project, terms: Terms) -> Bounds:
                 f"agent {name!r} is not available: {found.detail}",
                 hint=f"see `orchestrix agents`; known are {', '.join(known.names)}",
             )
-    return rules.of_run(terms)
+    return Bounds(agents=terms.agents, tools=DEFAULT_TOOLS, checks=terms.checks, max_steps=terms.max_steps)
+
+
+def survey(vcs: Vcs, commit: CommitId) -> str:
+    """The map of the repository at a commit: never of files that a run would not see."""
+    instructions = vcs.content(commit, repository_map.INSTRUCTIONS) or b""
+    return repository_map.build(vcs.paths(commit), instructions.decode("utf-8", "replace"))
 
 
 def plan(project: Project, goal: str, terms: Terms, base: str | None) -> Planned:
@@ -38,7 +59,7 @@ def plan(project: Project, goal: str, terms: Terms, base: str | None) -> Planned
     within = bounds(project, terms)
     asking = Asking(project.model)
     vcs = project.repository
-    repository = repository_map.survey(vcs, vcs.resolve(base or "HEAD"))
+    repository = survey(vcs, vcs.resolve(base or "HEAD"))
     return asyncio.run(planner.plan(asking, goal, within, repository=repository, context=terms.context))
 
 

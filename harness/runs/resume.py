@@ -6,14 +6,13 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.engine import record, signals
+from harness.engine import launch, record, signals
 from harness.engine.journal import Watch
 from harness.errors import UsageError
 from harness.model import events as ev
 from harness.model.ids import RunId
 from harness.model.state import RunState
 from harness.ports import Lease
-from harness.runs import goal
 from harness.wiring import Project, holder
 
 
@@ -28,8 +27,6 @@ def resume(
     """Continues from the log; a run that has ended is returned as it is; raises Busy while another coordinator lives."""
     parts = project.parts()
     state = parts.store.state(run_id)
-    if state.ended and not state.steps:  # no plan was found for its goal
-        return state
     if state.ended and record.is_complete(parts.store, parts.vcs, run_id):
         return state
     changed = _changed_plan(state)
@@ -45,7 +42,7 @@ def resume(
         _note_change(project, lease, state, changed)
     if budget:
         project.store.append(lease, [ev.BudgetChanged(budget=dict(budget))])
-    return signals.run(goal.carry_on(parts, lease, who, watch))
+    return signals.run(launch.carry_on(parts, lease, who, watch))
 
 
 def _changed_plan(state: RunState) -> str | None:

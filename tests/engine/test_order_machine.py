@@ -194,7 +194,6 @@ class OrderMachine(RuleBasedStateMachine):
             environment=lambda _passed: {},
             runs_dir=self.bench.root / "runs",
             checkout=self.bench.files,
-            model=lambda: None,  # type: ignore[arg-type, return-value]  # no plan of this machine asks one
             drive=drive,
         )
         lease = self.store.acquire(RUN, {"pid": 1})

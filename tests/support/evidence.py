@@ -36,12 +36,6 @@ class Log:
         return next((event["payload"] for event in self.events if event["type"] == "run.created"), {})
 
     @property
-    def plan(self) -> Row:
-        """As it was given, or as it was planned for a goal before anything started."""
-        planned = self.of("run.planned")
-        return planned[0]["payload"]["plan"] if planned else self.created.get("plan", {})
-
-    @property
     def ended(self) -> bool:
         """Whether the log says that nothing more will happen to the steps."""
         after = [event["type"] for event in self.of("run.started", "run.finished", "agent.subagent_created")]

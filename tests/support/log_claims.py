@@ -58,7 +58,6 @@ RUN_COLUMNS = {
         "target": "target",
         "integration_ref": "integration_ref",
     },
-    "run.planned": {"plan_digest": "plan_digest"},
     "run.plan_change_accepted": {"plan_digest": "new_digest"},
     "agent.worktree_merged": {"head": "merge_commit"},
     "run.finished": {"status": "status", "exit_code": "exit_code", "head": "head"},
@@ -194,7 +193,7 @@ def contracts(log: Log) -> Iterator[str]:
             break
         if event["type"] == "agent.subagent_created":
             before.append(event["payload"])
-    planned = len(log.plan.get("steps", []))
+    planned = len(log.created.get("plan", {}).get("steps", []))
     if [step["step_idx"] for step in before] != list(range(planned)):
         yield f"I3: contracts before the start are of steps {[step['step_idx'] for step in before]}, the plan has {planned}"
     yield from (f"I3: {step['sub_agent_id']} has no contract" for step in before if not step.get("contract"))

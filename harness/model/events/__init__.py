@@ -59,8 +59,6 @@ from harness.model.events.subagent import (
 from harness.model.events.thinking import (
     ModelAnswered,
     ModelGaveUp,
-    RunAnswered,
-    RunPlanned,
 )
 from harness.model.events.waiting import (
     BudgetChanged,
@@ -102,12 +100,10 @@ __all__ = [
     "PlanChangeAccepted",
     "ProcessStarted",
     "RoutingDecision",
-    "RunAnswered",
     "RunCancelled",
     "RunCreated",
     "RunFinished",
     "RunLanded",
-    "RunPlanned",
     "RunStarted",
     "RunWaiting",
     "SnapshotTaken",

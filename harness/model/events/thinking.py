@@ -43,30 +43,3 @@ class ModelGaveUp(_Asked):
     @property
     def summary(self) -> str:
         return f"{self.model} did not answer ({self.purpose}): {self.kind}: {line(self.message)}"
-
-
-class RunPlanned(Fact):
-    """The goal has its plan; the sub-agents of its steps are created in the same transaction."""
-
-    type = "run.planned"
-    plan: dict[str, Any]
-    plan_digest: str
-    partial: bool
-    rounds: int
-
-    @property
-    def summary(self) -> str:
-        return f"{len(self.plan['steps'])} steps planned in {self.rounds} rounds"
-
-
-class RunAnswered(Fact):
-    """The final answer; `source` is model, smaller or facts, `problems` say why a better one did not serve."""
-
-    type = "run.answered"
-    text: str
-    source: str
-    problems: list[str]
-
-    @property
-    def summary(self) -> str:
-        return f"answered from {self.source}: {line(self.text)}"

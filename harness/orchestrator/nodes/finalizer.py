@@ -6,18 +6,16 @@ from typing import Any, ClassVar
 
 from harness.engine import finish
 from harness.engine.context import Context
-from harness.orchestrator import goal
 from harness.orchestrator.nodes.contract import contract
 from harness.supervisor import ModularNode, NodeContract, NodeInputs, NodeOutputs
 
 
 class Finalizer(ModularNode):
     CONTRACT: ClassVar[NodeContract] = contract(
-        "finalizer", "Answer a goal, write the summary and give the run its outcome.", "ctx", is_terminal=True
+        "finalizer", "Write the summary and give the run its outcome.", "ctx", is_terminal=True
     )
     ctx: Context
 
     async def execute(self, inputs: NodeInputs, config: Any = None) -> NodeOutputs:  # noqa: ARG002 - the base's signature
-        await goal.answer(self.ctx)
         await finish.finish(self.ctx)
         return NodeOutputs()

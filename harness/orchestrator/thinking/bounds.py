@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from harness.model import globs, limits, within
-from harness.model.contract import DEFAULT_TOOLS, Contract
+from harness.model.contract import Contract
 from harness.model.plan import Command
 from harness.orchestrator.thinking.answers import PlanAnswer, PlannedStep
 
 # What steers git, the harness or its tools is changed by people, not by what a model read somewhere.
 _RESERVED = (".git", ".gitmodules", ".orchestrix", ".mcp.json")
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What a person sets for a planned run: agents on offer, commands that every step must pass, size, further text."""
-
-    agents: tuple[str, ...]
-    checks: tuple[str, ...] = ()
-    max_steps: int = limits.PLANNED_STEPS
-    context: str = ""
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Terms:
-        """As `asdict` wrote them and JSON gave them back."""
-        return cls(**{**values, "agents": tuple(values["agents"]), "checks": tuple(values["checks"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +35,6 @@ class Bounds:
     def splits(self) -> bool:
         """Whether planned steps may be split again."""
         return self.depth < self.max_depth
-
-
-def of_run(terms: Terms) -> Bounds:
-    """The bounds of a run's own steps."""
-    return Bounds(agents=terms.agents, tools=DEFAULT_TOOLS, checks=terms.checks, max_steps=terms.max_steps)
 
 
 def of_step(contract: Contract, agents: Sequence[str], *, depth: int) -> Bounds:

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from harness.model import limits
-from harness.model.ids import CommitId
 from harness.model.visible import visible
 from harness.orchestrator.thinking.size import cut, tokens
-from harness.ports import Vcs
 
-_INSTRUCTIONS = "AGENTS.md"
+INSTRUCTIONS = "AGENTS.md"
 _DEEPEST = 12
 _LANGUAGES = {
     **dict.fromkeys(("py", "pyi"), "Python"),
@@ -40,12 +38,6 @@ _LANGUAGES = {
 }
 
 
-def survey(vcs: Vcs, commit: CommitId) -> str:
-    """The map of the repository at a commit: never of files that a run would not see."""
-    instructions = vcs.content(commit, _INSTRUCTIONS) or b""
-    return build(vcs.paths(commit), instructions.decode("utf-8", "replace"))
-
-
 def build(paths: Sequence[str], instructions: str = "", *, budget: int = limits.MAP_TOKENS) -> str:
     """The map of these tracked paths; the same ones give the same text, never above `budget` tokens.
 
@@ -53,7 +45,7 @@ def build(paths: Sequence[str], instructions: str = "", *, budget: int = limits.
     """
     parts = [f"files: {len(paths)}", *_languages(paths), *_tests(paths)]
     if instructions.strip():
-        parts.append(f"start of {_INSTRUCTIONS}:\n" + _indented(cut(visible(instructions.strip()), budget // 4)))
+        parts.append(f"start of {INSTRUCTIONS}:\n" + _indented(cut(visible(instructions.strip()), budget // 4)))
     left = budget - tokens("\n".join(parts)) - tokens("\ntree:\n")
     parts.append("tree:\n" + _tree(paths, max(left, 0)))
     return cut("\n".join(parts), budget)
