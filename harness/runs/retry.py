@@ -12,6 +12,7 @@ from harness.model.plan import Plan
 from harness.model.schedule import schedule
 from harness.model.state import RunState
 from harness.model.verdict import Reason
+from harness.runs import telemetry
 from harness.wiring import Project, holder
 
 
@@ -37,7 +38,8 @@ def retry(project: Project, run_id: RunId, task: TaskId, watch: Watch) -> RunSta
             for idx in again
         ],
     )
-    return signals.run(launch.carry_on(parts, lease, who, watch))
+    with telemetry.observing(project, watch) as observed:
+        return signals.run(launch.carry_on(parts, lease, who, observed))
 
 
 def _to_do_again(state: RunState, plan: Plan, first: int) -> list[int]:

@@ -17,7 +17,7 @@ from harness.model import nesting
 from harness.model.ids import CommitId, RefName, RunId
 from harness.model.plan import Plan
 from harness.model.state import RunState
-from harness.runs import budgets
+from harness.runs import budgets, telemetry
 from harness.wiring import Project, holder
 
 
@@ -105,7 +105,8 @@ def start(project: Project, wanted: create.Request, wish: Wish, watch: Watch) ->
     run_id = new_id(project, wanted, wish)
     who = holder()
     lease = parts.store.acquire(run_id, who)
-    return signals.run(launch.begin(parts, lease, wanted, who, watch))
+    with telemetry.observing(project, watch) as observed:
+        return signals.run(launch.begin(parts, lease, wanted, who, observed))
 
 
 def new_id(project: Project, wanted: create.Request, wish: Wish) -> RunId:

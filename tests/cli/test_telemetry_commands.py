@@ -71,6 +71,36 @@ def test_a_trace_is_sent_to_a_collector(bench: Workbench) -> None:
     assert collector.requests[0] == collector.requests[1]
 
 
+def test_a_run_keeps_a_metrics_file_and_sends_its_trace_when_settings_say_so(bench: Workbench, monkeypatch) -> None:
+    """Off by default; on, the file ends with the run's outcome and the collector has the run's spans."""
+    target = bench.root / "orchestrix.prom"
+    with collecting() as collector:
+        monkeypatch.setenv("ORCHESTRIX_TELEMETRY_METRICS_FILE", str(target))
+        monkeypatch.setenv("ORCHESTRIX_TELEMETRY_OTLP", collector.url)
+        run_id = _ran(bench)
+        bench.call("trace", "--otlp", collector.url)
+    assert f'orchestrix_failed_tasks{{run_id="{run_id}",status="failed"}} 1\n' in target.read_text()
+    sent, again = collector.requests
+    assert sent == again
+
+
+def test_a_collector_that_fails_does_not_fail_the_run(bench: Workbench, monkeypatch, caplog) -> None:
+    """It is said, and the outcome stays the run's own."""
+    with collecting(status=400) as collector:
+        monkeypatch.setenv("ORCHESTRIX_TELEMETRY_OTLP", collector.url)
+        done = bench.run(write("a.txt", "two\n"))
+    assert done.code == 0
+    assert f"the trace of run {done.data['run_id']} was not sent" in caplog.text
+
+
+def test_a_repository_cannot_turn_telemetry_on(bench: Workbench) -> None:
+    """Where files are written and what leaves the machine is the person's choice."""
+    bench.commit({".orchestrix/config.toml": '[telemetry]\notlp = "http://127.0.0.1:1"\n'})
+    done = bench.call("status")
+    assert done.code == 3
+    assert "telemetry.otlp cannot be set by a repository" in done.err
+
+
 def test_a_collector_that_is_not_there_is_an_error(bench: Workbench) -> None:
     """Exit 3, one line."""
     _ran(bench)
