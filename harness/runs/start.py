@@ -70,9 +70,7 @@ def _base(project: Project, loaded: LoadedPlan, wish: Wish, target: RefName | No
 
 
 def _agents_exist(project: Project, loaded: LoadedPlan) -> None:
-    from harness.agents import registry  # noqa: PLC0415 - only a run needs it
-
-    known = registry.Registry(project.settings.agents)
+    known = project.agents
     for idx, step in enumerate(loaded.plan.steps):
         name = contracts.agent_of(contracts.with_defaults(loaded.plan, step))
         found = known.available(name)
