@@ -59,6 +59,7 @@ STORE_BUSY_MS = 20_000
 DELEGATION_DEPTH = 2
 
 MODEL_CALL_MS = 5 * 60_000
+MODEL_PROBE_MS = 30_000
 MODEL_WAIT_MS = 500
 MODEL_TRIES = 3  # of one request, where the provider or the network falters
 MODEL_REPAIRS = 2
