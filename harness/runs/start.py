@@ -77,9 +77,7 @@ def _base(project: Project, loaded: LoadedPlan, wish: Wish, target: RefName | No
 
 
 def _agents_exist(project: Project, loaded: LoadedPlan) -> None:
-    from harness.agents import registry  # noqa: PLC0415 - only a run needs it
-
-    known = registry.Registry(project.settings.agents)
+    known = project.agents
     for idx, name in _agents(loaded.plan):
         found = known.available(name)
         if not found.usable:
