@@ -15,10 +15,12 @@ from harness.errors import EnvironmentProblem, NotFound, UsageError
 from harness.model.ids import RunId
 
 if TYPE_CHECKING:
+    from harness.agents.registry import Registry, Thinker
     from harness.config.settings import Settings
-    from harness.engine.parts import Parts
+    from harness.engine.parts import OnTool, Parts
+    from harness.model.contract import Contract
     from harness.models.access import Access
-    from harness.ports import Model, Processes, Store
+    from harness.ports import Agent, Execute, Model, Processes, Store, Tools
     from harness.vcs.repository import Repository
 
 LOCAL = Path(".orchestrix") / "local"
@@ -128,22 +130,55 @@ class Project:
         if not (folder / "local" / ".gitignore").exists():
             (folder / "local" / ".gitignore").write_text("*\n", encoding="utf-8")
 
+    @cached_property
+    def agents(self) -> Registry:
+        """Every agent that a plan can name here; raises ConfigInvalid."""
+        from harness.agents.registry import Registry  # noqa: PLC0415 - only a run needs these
+
+        return Registry(self.settings.agents, self._thinker())
+
+    def _thinker(self) -> Thinker:
+        """The built-in agent; its model, and the library behind it, are made when it is used."""
+        from harness.agents.registry import Thinker  # noqa: PLC0415 - as above
+
+        settings = self.settings
+
+        def make() -> Agent:
+            from harness.agents.builtin import Bounds, BuiltinAgent  # noqa: PLC0415 - most plans have another agent
+
+            bounds = Bounds(
+                settings.builtin_turns, settings.builtin_tokens, settings.builtin_context, settings.model_timeout_ms
+            )
+            return BuiltinAgent(lambda: self.model, bounds)
+
+        missing = "" if settings.model_name else "no model is configured; set ORCHESTRIX_MODEL"
+        return Thinker(make, settings.model_name or "", missing)
+
+    def _tools(self, contract: Contract, workspace: Path, execute: Execute, on_tool: OnTool) -> Tools:
+        """The broker; an agent that decides for itself is guarded beyond its contract."""
+        from harness.config.setting_kinds import GUARDED_TOOLS  # noqa: PLC0415 - as above
+        from harness.tools.broker import Broker, Guard  # noqa: PLC0415 - as above
+
+        guard = None
+        if contract.work.agent == "builtin":
+            enabled = set(self.settings.builtin_enable)
+            guard = Guard(frozenset() if enabled else frozenset(GUARDED_TOOLS), owned_only=True)
+        return Broker(contract, workspace, execute, on_tool, guard)
+
     def parts(self) -> Parts:
         """Everything that the engine is given."""
-        from harness.agents import prompt, registry  # noqa: PLC0415 - only a run needs these
+        from harness.agents import prompt  # noqa: PLC0415 - only a run needs these
         from harness.engine.parts import Parts  # noqa: PLC0415 - as above
         from harness.orchestrator.drive import drive  # noqa: PLC0415 - as above
         from harness.sandbox import environment  # noqa: PLC0415 - as above
-        from harness.tools.broker import Broker  # noqa: PLC0415 - as above
 
-        table = registry.Registry(self.settings.agents)
         return Parts(
             store=self.store,
             vcs=self.repository,
             processes=self.processes,
             clock=self.clock,
-            agent=table.agent,
-            make_tools=Broker,
+            agent=self.agents.agent,
+            make_tools=self._tools,
             prompt=prompt.render,
             environment=lambda passed: environment.inherited(os.environ, passed),
             runs_dir=self.runs_dir,

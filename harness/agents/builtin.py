@@ -16,7 +16,11 @@ from harness.model.verdict import Failure, Reason
 from harness.ports import Execute, Job, Message, Model, Outcome, ToolCall, ToolOffer, Tools, Turn, Usage
 from harness.tools.delegate import Delegate, subplan
 
-_REASONS = {ModelFault.RATE_LIMIT: Reason.RATE_LIMITED, ModelFault.AUTH: Reason.AGENT_MISSING}
+_REASONS = {
+    ModelFault.RATE_LIMIT: Reason.RATE_LIMITED,
+    ModelFault.AUTH: Reason.AUTH_FAILED,
+    ModelFault.CONTEXT_FULL: Reason.CONTEXT_FULL,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +153,8 @@ class _Attempt:
             talk.add(Message("tool", text[: limits.BUILTIN_RESULT_CHARS], call_id=call.id))
             whole = whole and done
             if self.denials > limits.BUILTIN_DENIALS:
-                return self._outcome(
-                    Failure(Reason.TOOL_DENIED, f"the model goes on asking for what is denied: {text}")
-                )
+                hint = "give the step the tool or the paths, or make its description clearer"
+                return self._outcome(Failure(Reason.TOOL_DENIED, f"the model keeps asking: {text}", hint=hint))
             if done and call.name == "finish":
                 return self._outcome()
             if done and call.name == "delegate":

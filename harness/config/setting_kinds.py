@@ -193,6 +193,8 @@ KINDS: dict[str, Kind] = {
         limits.BUILTIN_CONTEXT, _whole(1000, 10_000_000), _number, "tokens of a conversation before it is compacted"
     ),
     "builtin.enable": Kind((), _tools, _commas, "guarded tools that the built-in agent may use", personal=True),
+    "telemetry.metrics_file": Kind(None, _folder, str, "a file of metrics, kept during runs", personal=True),
+    "telemetry.otlp": Kind(None, _address, str, "the collector that gets the trace of each run", personal=True),
 }
 _VARIABLES = {"model.name": "ORCHESTRIX_MODEL"}
 

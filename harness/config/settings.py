@@ -19,7 +19,7 @@ from harness.model import limits
 
 PROJECT_FILE = Path(".orchestrix") / "config.toml"
 _AGENT = re.compile(r"agents\.([a-z0-9][a-z0-9_-]{0,62})\.command")
-_TABLES = {"workspace", "model", "builtin", "budget"}
+_TABLES = {"workspace", "model", "builtin", "budget", "telemetry"}
 _DURATIONS = {"backoff_base", "model.timeout", "budget.wall_time"}
 _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 
@@ -52,6 +52,8 @@ class Settings:
     builtin_tokens: int
     builtin_context: int
     builtin_enable: tuple[str, ...]
+    telemetry_metrics_file: Path | None
+    telemetry_otlp: str | None
     agents: Mapping[str, tuple[str, ...]]
     sources: Mapping[str, str]
 

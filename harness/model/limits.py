@@ -61,6 +61,7 @@ PRIORITY = 100
 TICK_DECISIONS = 256
 
 MODEL_CALL_MS = 5 * 60_000
+MODEL_PROBE_MS = 30_000
 MODEL_WAIT_MS = 500
 MODEL_TRIES = 3  # of one request, where the provider or the network falters
 MODEL_REPAIRS = 2

@@ -12,7 +12,7 @@ Text = Annotated[str, StringConstraints(max_length=limits.TEXT_CHARS, pattern=r"
 Title = Annotated[str, StringConstraints(min_length=1, max_length=limits.TITLE_CHARS, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Word = Annotated[str, StringConstraints(min_length=1, max_length=limits.TEXT_CHARS, pattern=r"^[^\x00]+$")]
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
-ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:*-]{1,100}$")]
+ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:*/-]{1,100}$")]
 EnvName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,200}$")]
 # A list of arguments is run as it is; one string is run by `sh -c`, as its author wrote it.
 Command = Annotated[list[Word], Field(min_length=1)] | Word

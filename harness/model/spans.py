@@ -27,9 +27,13 @@ class Span:
 
 
 class Trace:
-    """Spans by a key of the caller's; ids come from run and key, so that a trace that is sent twice is one trace."""
+    """Spans by a key of the caller's; ids come from run and key, so that a trace that is sent twice is one trace.
 
-    def __init__(self) -> None:
+    The spans of a nested run lie under a span of the run around it, and in its trace.
+    """
+
+    def __init__(self, above: Span | None = None) -> None:
+        self._above = above
         self._spans: dict[str, Span] = {}
         self._open: set[str] = set()
         self._now = 0
@@ -61,11 +65,11 @@ class Trace:
         attributes: dict[str, Scalar],
     ) -> None:
         """A span that ends with this event, which alone tells about it."""
-        above = self._spans.get(parent or "")
+        above = self._spans.get(parent or "", self._above)
         digest = hashlib.sha256(f"{envelope.run_id}\0{key}".encode()).hexdigest()
         self._spans[key] = Span(
             name=name,
-            trace_id=envelope.trace_id,
+            trace_id=self._above.trace_id if self._above else envelope.trace_id,
             span_id=digest[:16],
             parent_id=above.span_id if above else None,
             start=self._now - milliseconds * 1_000_000,

@@ -11,12 +11,13 @@ from typing import Any
 from harness.model import events as ev
 from harness.model.spans import Scalar, Span, Trace
 
+TASK = "orchestrix.task.id"
 _RUN = "run"
 
 
-def of_log(envelopes: Iterable[ev.Envelope]) -> list[Span]:
-    """Every span of one run."""
-    telling = _Telling()
+def of_log(envelopes: Iterable[ev.Envelope], above: Span | None = None) -> list[Span]:
+    """Every span of one run; `above` is the step that a nested run belongs to."""
+    telling = _Telling(above)
     for envelope in envelopes:
         telling.hear(envelope)
     return telling.trace.spans
@@ -25,8 +26,8 @@ def of_log(envelopes: Iterable[ev.Envelope]) -> list[Span]:
 class _Telling:
     """Knows which step and which attempt a fact belongs to."""
 
-    def __init__(self) -> None:
-        self.trace = Trace()
+    def __init__(self, above: Span | None) -> None:
+        self.trace = Trace(above)
         self._steps: dict[str, str] = {}
         self._attempts: dict[str, str] = {}
 
@@ -49,7 +50,7 @@ class _Telling:
 
     def step_created(self, fact: ev.SubagentCreated, envelope: ev.Envelope) -> None:
         self._steps[fact.task] = fact.sub_agent_id
-        about: dict[str, Scalar] = {"orchestrix.task.id": fact.task, "orchestrix.step.title": fact.title}
+        about: dict[str, Scalar] = {TASK: fact.task, "orchestrix.step.title": fact.title}
         self.trace.begin(fact.sub_agent_id, f"step {fact.task}", envelope, parent=_RUN, attributes=about)
 
     def step_closed(self, fact: ev.SubagentClosed, _envelope: ev.Envelope) -> None:

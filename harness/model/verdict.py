@@ -33,11 +33,14 @@ class Reason(StrEnum):
     CANCELLED = "cancelled"
     RATE_LIMITED = "rate_limited"
     NESTED_FAILED = "nested_failed"
+    AUTH_FAILED = "auth_failed"
+    CONTEXT_FULL = "context_full"
 
 
 _EXIT = {
     Reason.MERGED: Exit.OK,
     Reason.AGENT_MISSING: Exit.ENVIRONMENT,
+    Reason.AUTH_FAILED: Exit.ENVIRONMENT,
     Reason.TIMEOUT: Exit.TIMEOUT,
     Reason.INACTIVITY_TIMEOUT: Exit.TIMEOUT,
     Reason.MERGE_CONFLICT: Exit.CONFLICT,
@@ -54,6 +57,8 @@ _EXIT = {
 # Doing it again cannot help: the cause lies outside the attempt.
 _FINAL = {
     Reason.AGENT_MISSING,
+    Reason.AUTH_FAILED,
+    Reason.CONTEXT_FULL,
     Reason.CONTRACT_REFUSED,
     Reason.PARENT_TAMPERED,
     Reason.PARENT_CHANGED,

@@ -6,7 +6,6 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.agents.registry import Registry
 from harness.engine import reports
 from harness.errors import EnvironmentProblem, UsageError
 from harness.model import limits
@@ -34,7 +33,7 @@ class Terms:
 
 def bounds(project: Project, terms: Terms) -> Bounds:
     """The bounds of a plan; raises EnvironmentProblem for an agent that does not exist, before a model is asked."""
-    known = Registry(project.settings.agents)
+    known = project.agents
     for name in terms.agents:
         if name in _NEED_MORE:
             raise UsageError(f"the agent {name} needs more than a goal", hint="name one that works from a description")

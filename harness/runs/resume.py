@@ -13,6 +13,7 @@ from harness.model import events as ev
 from harness.model.ids import RunId
 from harness.model.state import RunState
 from harness.ports import Lease
+from harness.runs import telemetry
 from harness.wiring import Project, holder
 
 
@@ -42,7 +43,8 @@ def resume(
         _note_change(project, lease, state, changed)
     if budget:
         project.store.append(lease, [ev.BudgetChanged(budget=dict(budget))])
-    return signals.run(launch.carry_on(parts, lease, who, watch))
+    with telemetry.observing(project, watch) as observed:
+        return signals.run(launch.carry_on(parts, lease, who, observed))
 
 
 def _changed_plan(state: RunState) -> str | None:

@@ -11,6 +11,7 @@ from harness.model.lifecycle import RunStatus
 from harness.model.nesting import Nest
 from harness.model.state import RunState
 from harness.model.verdict import Reason
+from harness.runs import telemetry
 from harness.wiring import Project, holder
 
 
@@ -36,7 +37,8 @@ def retry(project: Project, run_id: RunId, task: TaskId, watch: Watch) -> RunSta
             for idx in again
         ],
     )
-    return signals.run(launch.carry_on(parts, lease, who, watch))
+    with telemetry.observing(project, watch) as observed:
+        return signals.run(launch.carry_on(parts, lease, who, observed))
 
 
 def _to_do_again(state: RunState, first: int) -> list[int]:

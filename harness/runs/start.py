@@ -18,7 +18,7 @@ from harness.model import nesting
 from harness.model.ids import CommitId, RefName, RunId
 from harness.model.plan import Plan
 from harness.model.state import RunState
-from harness.runs import budgets
+from harness.runs import budgets, telemetry
 from harness.wiring import Project, holder
 
 
@@ -89,9 +89,7 @@ def base(project: Project, planned: str | None, wish: Wish) -> CommitId:
 
 
 def _agents_exist(project: Project, loaded: LoadedPlan) -> None:
-    from harness.agents import registry  # noqa: PLC0415 - only a run needs it
-
-    known = registry.Registry(project.settings.agents)
+    known = project.agents
     for idx, name in _agents(loaded.plan):
         found = known.available(name)
         if not found.usable:
@@ -117,7 +115,8 @@ def start(project: Project, wanted: create.Request, wish: Wish, watch: Watch) ->
     run_id = new_id(project, wanted, wish)
     who = holder()
     lease = parts.store.acquire(run_id, who)
-    return signals.run(launch.begin(parts, lease, wanted, who, watch))
+    with telemetry.observing(project, watch) as observed:
+        return signals.run(launch.begin(parts, lease, wanted, who, observed))
 
 
 def new_id(project: Project, wanted: create.Request, wish: Wish) -> RunId:

@@ -126,7 +126,7 @@ class Inside:
         return sorted(marked)
 
     def files(self) -> Iterator[str]:
-        """Every file and link as a relative path; links are not followed, git's and the harness' own files left out."""
+        """Every file and link to one, as a relative path; links are not followed, git's and our own files left out."""
         for folder, folders, names, _ in os.fwalk(self._root):
             above = os.path.relpath(folder, self._root).removeprefix(".").lstrip("/")
             prefix = f"{above}/" if above else ""

@@ -13,10 +13,11 @@ import pytest
 
 from harness.agents import prompt
 from harness.model.contract import Contract, ContractAction, Execution, Limits, Parent, Permissions, StepText, Work
+from harness.model.events import StepFact
 from harness.model.process import ProcessResult, ProcessSpec, Rights
 from harness.ports import Agent, Job, Outcome
 from harness.sandbox import choice
-from harness.tools.broker import Broker
+from harness.tools.broker import Broker, Guard
 
 
 def contract_for(
@@ -47,6 +48,8 @@ class Stage:
 
     root: Path
     told: list[tuple[str, bool, bool]] = field(default_factory=list)
+    noted: list[StepFact] = field(default_factory=list)
+    guard: Guard | None = None
 
     @property
     def workspace(self) -> Path:
@@ -82,8 +85,12 @@ class Stage:
             env={"GIVEN": "by the step"},
             private=self.root / "private",
             log=self.root / "log",
+            note=self._note,
         )
-        return await agent.perform(job, Broker(contract, self.workspace, execute, on_tool), execute)
+        return await agent.perform(job, Broker(contract, self.workspace, execute, on_tool, self.guard), execute)
+
+    def _note(self, kind: type[StepFact], **values: object) -> None:
+        self.noted.append(kind(sub_agent_id="r1/3", step_idx=3, task="3", **values))
 
     def files(self) -> dict[str, str]:
         found = [path for path in self.workspace.rglob("*") if path.is_file()]

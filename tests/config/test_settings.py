@@ -37,6 +37,11 @@ def test_defaults(tmp_path):
         ("workspace.link", [], "default"),
         ("backoff_base", "1000ms", "default"),
         ("recoveries", 3, "default"),
+        ("errors", {}, "default"),
+        ("budget.tokens", None, "default"),
+        ("budget.cost_usd", None, "default"),
+        ("budget.attempts", None, "default"),
+        ("budget.wall_time", None, "default"),
         ("model.name", None, "default"),
         ("model.base_url", None, "default"),
         ("model.structured", "tool", "default"),
@@ -45,6 +50,8 @@ def test_defaults(tmp_path):
         ("builtin.tokens", 2_000_000, "default"),
         ("builtin.context", 100_000, "default"),
         ("builtin.enable", [], "default"),
+        ("telemetry.metrics_file", None, "default"),
+        ("telemetry.otlp", None, "default"),
     ]
     assert loaded.parallel == len(os.sched_getaffinity(0))
 

@@ -137,6 +137,14 @@ def test_a_retried_step_is_a_span_of_its_own_and_the_last_outcome_counts() -> No
     assert len({span.span_id for span in spans}) == len(spans) == 5
 
 
+def test_a_nested_run_lies_under_its_step() -> None:
+    """One trace, and the nested run's own span is a child of the step."""
+    above = next(span for span in tracing.of_log(log(run_created(), created(**of(0)))) if span.name == "step 0")
+    spans = tracing.of_log(log(run_created(), created(**of(1))), above)
+    assert {span.trace_id for span in spans} == {above.trace_id}
+    assert [span.parent_id for span in spans] == [above.span_id, spans[0].span_id]
+
+
 def test_the_same_log_is_the_same_trace() -> None:
     """Ids and times come from the log, and every parent began before its children."""
     events = log(run_created(), *failed_step(**of(0)))

@@ -121,7 +121,7 @@ def test_cancelling_ends_the_call(model, server) -> None:
 
     async def cancelled() -> None:
         call = asyncio.create_task(model("hang").converse("", _GO, [], timeout_ms=600_000))
-        while not server.requests("hang"):
+        while not server.requests("hang"):  # noqa: ASYNC110 - the server is a thread without an event to wait for
             await asyncio.sleep(0.01)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -12,10 +12,9 @@ def register(app: typer.Typer) -> None:
     @app.command()
     def agents(directory: Directory = None, as_json: Json = False) -> None:
         """List the agents that a plan can name."""
-        from harness.agents.registry import Registry  # noqa: PLC0415 - loaded when asked for
-        from harness.wiring import Project  # noqa: PLC0415 - as above
+        from harness.wiring import Project  # noqa: PLC0415 - loaded when asked for
 
-        known = Registry(Project.at(options.here(directory)).settings.agents)
+        known = Project.at(options.here(directory)).agents
         rows = [
             {"name": row.name, "kind": row.kind, "available": row.usable, "detail": row.detail}
             for row in map(known.available, known.names)

@@ -30,10 +30,11 @@ def register(app: typer.Typer) -> None:
 
         project = Project.at(options.here(directory))
         chosen = project.reading.run_ids() if everything else [project.find_run(run)]
-        states = [project.log(run_id).state(run_id) for run_id in chosen]
+        logs = [(log := project.log(run_id), log.state(run_id)) for run_id in chosen]
+        samples = [(state, telemetry.measured(log, state)) for log, state in logs]
         if as_json:
-            output.emit({"runs": [{"run_id": state.run_id, **asdict(telemetry.measured(state))} for state in states]})
+            output.emit({"runs": [{"run_id": state.run_id, **asdict(found)} for state, found in samples]})
         elif to is not None:
-            telemetry.write(to, states)
+            telemetry.write(to, samples)
         else:
-            sys.stdout.write(telemetry.exposed(states))
+            sys.stdout.write(telemetry.exposed(samples))

@@ -25,13 +25,13 @@ def register(app: typer.Typer) -> None:
         as_json: Json = False,
     ) -> None:
         """Print RUN as a trace: run, steps, attempts, tool calls and model calls with their times."""
-        from harness.model import tracing  # noqa: PLC0415 - loaded with the log
-        from harness.runs import otlp as exporter  # noqa: PLC0415 - as above
+        from harness.runs import otlp as exporter  # noqa: PLC0415 - loaded with the log
+        from harness.runs import telemetry  # noqa: PLC0415 - as above
         from harness.wiring import Project  # noqa: PLC0415 - as above
 
         project = Project.at(options.here(directory))
         run_id = project.find_run(run)
-        spans = tracing.of_log(project.log(run_id).events(run_id))
+        spans = telemetry.traced(project.log(run_id), run_id)
         if otlp is not None:
             exporter.send(spans, otlp)
         if as_json:
