@@ -174,6 +174,9 @@ KINDS: dict[str, Kind] = {
     "recoveries": Kind(
         limits.RECOVERIES, _whole(0, 100), _number, "coordinator deaths in one step before it is parked"
     ),
+    "checkpoint_every": Kind(
+        limits.CHECKPOINT_MS, _milliseconds, str, "time between checkpoints of a run that goes on"
+    ),
     "errors": Kind({}, error_actions.parse, _pairs, "what each kind of error leads to"),
     "budget.tokens": Kind(None, _whole(1, 10**12), _number, "tokens that a run may use"),
     "budget.cost_usd": Kind(None, _amount, _decimal, "money that a run may use, where prices are known"),

@@ -20,7 +20,7 @@ from harness.model import limits
 PROJECT_FILE = Path(".orchestrix") / "config.toml"
 _AGENT = re.compile(r"agents\.([a-z0-9][a-z0-9_-]{0,62})\.command")
 _TABLES = {"workspace", "model", "builtin", "budget", "telemetry"}
-_DURATIONS = {"backoff_base", "model.timeout", "budget.wall_time"}
+_DURATIONS = {"backoff_base", "model.timeout", "budget.wall_time", "checkpoint_every"}
 _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 
 
@@ -39,6 +39,7 @@ class Settings:
     workspace_link: tuple[str, ...]
     backoff_base_ms: int
     recoveries: int
+    checkpoint_every_ms: int
     errors: Mapping[str, str]
     budget_tokens: int | None
     budget_cost_usd: float | None

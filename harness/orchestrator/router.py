@@ -30,6 +30,7 @@ PLANNER = "task_planner"
 FALLBACK = "error_fallback"
 FINALIZER = "finalizer"
 
+_WORKING = (EXECUTOR, ANALYZER, SPAWN, NESTED, REJOIN)
 _UNPARKED = (State.CREATED, State.RUNNING)
 
 
@@ -97,7 +98,7 @@ def _integration(board: Board) -> Iterator[Decision]:
 
 def _execution(board: Board, now: datetime) -> list[Decision]:
     """As many eligible tasks as there are free places, by explicit priority, then depth, then order."""
-    free = board.policies.jobs - sum(step.decided in (EXECUTOR, NESTED) for step in board.open)
+    free = board.policies.jobs - sum(step.decided in _WORKING for step in board.open)
     if free <= 0:
         return []
     eligible = [step for step in board.open if _eligible(board, step, now)]

@@ -78,6 +78,7 @@ from harness.model.events.workflow import (
     TaskRetryScheduled,
     TaskStarted,
     TaskSucceeded,
+    WorkflowCheckpoint,
     WorkflowFinalized,
 )
 
@@ -132,6 +133,7 @@ __all__ = [
     "ToolDenied",
     "WorkClassified",
     "WorkKept",
+    "WorkflowCheckpoint",
     "WorkflowFinalized",
     "WorkspacePreparing",
     "WorkspaceRemoved",
