@@ -274,9 +274,18 @@ class Execute(Protocol):
     ) -> ProcessResult: ...
 
     async def talk(
-        self, argv: Sequence[str], talk: Talk, *, purpose: str, env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        talk: Talk,
+        *,
+        purpose: str,
+        env: Mapping[str, str] | None = None,
+        name: str | None = None,
     ) -> ProcessResult:
-        """Runs a program and a conversation with it; the program is ended when the conversation is over."""
+        """Runs a program and a conversation with it; the program is ended when the conversation is over.
+
+        With a `name` it has a log of its own, so that other programs of the step may run meanwhile.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ COMMANDS = (
     "restore",
     "doctor",
     "agents",
+    "trust",
     "audit",
     "metrics",
     "trace",

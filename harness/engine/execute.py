@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.engine import failpoints
@@ -42,9 +42,18 @@ class StepExecute:
         return await self._run(self._spec(argv, purpose, env, stdin), purpose)
 
     async def talk(
-        self, argv: Sequence[str], talk: Talk, *, purpose: str, env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        talk: Talk,
+        *,
+        purpose: str,
+        env: Mapping[str, str] | None = None,
+        name: str | None = None,
     ) -> ProcessResult:
-        return await self._run(self._spec(argv, purpose, env), purpose, talk)
+        spec = self._spec(argv, purpose, env)
+        if name is not None:
+            spec = replace(spec, log=self.log.with_name(f"{self.log_name}-{name}.log"))
+        return await self._run(spec, purpose, talk)
 
     def _spec(
         self, argv: Sequence[str], purpose: str, env: Mapping[str, str] | None, stdin: bytes = b""

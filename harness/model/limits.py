@@ -86,3 +86,7 @@ BUILTIN_RESULT_CHARS = 32_000
 CONTEXT_KEPT = 6  # messages at the end of a conversation that compaction leaves alone
 ADVICE_BYTES = 20_000
 TURN_CALLS = 32
+MCP_START_MS = 30_000
+MCP_CALL_MS = 2 * 60_000
+MCP_TOOLS = 200
+MCP_DESCRIPTION_CHARS = 2_000

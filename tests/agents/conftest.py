@@ -87,7 +87,7 @@ class Stage:
             log=self.root / "log",
             note=self._note,
         )
-        return await agent.perform(job, Broker(contract, self.workspace, execute, on_tool, self.guard), execute)
+        return await agent.perform(job, Broker(contract, self.workspace, execute, on_tool, guard=self.guard), execute)
 
     def _note(self, kind: type[StepFact], **values: object) -> None:
         self.noted.append(kind(sub_agent_id="r1/3", step_idx=3, task="3", **values))
