@@ -134,9 +134,12 @@ class Project:
     @cached_property
     def agents(self) -> Registry:
         """Every agent that a plan can name here; raises ConfigInvalid."""
-        from harness.agents.registry import Registry  # noqa: PLC0415 - only a run needs these
+        from harness.agents.profile_table import ProfileTable  # noqa: PLC0415 - only a run needs these
+        from harness.agents.registry import Registry  # noqa: PLC0415 - as above
 
-        return Registry(self.settings.agents, self._thinker())
+        folders = settings_file.profile_folders(self.root)
+        table = ProfileTable(folders, self.settings.models, self.settings.resume_sessions)
+        return Registry(self.settings.agents, table, self.settings.acp_agents, self._thinker())
 
     def _thinker(self) -> Thinker:
         """The built-in agent; its model, and the library behind it, are made when it is used."""

@@ -1,5 +1,13 @@
 """Every fact that the log can hold: a closed union, past tense, one class for one fact. Changes only add."""
 
+from harness.model.events.acp import (
+    CallReported,
+    PermissionAllowed,
+    PermissionAsked,
+    PermissionDenied,
+    PlanReported,
+    SessionOpened,
+)
 from harness.model.events.attempt import (
     AttemptFinished,
     CheckFinished,
@@ -60,6 +68,7 @@ __all__ = [
     "GENESIS",
     "TYPES",
     "AttemptFinished",
+    "CallReported",
     "CheckFinished",
     "ContextCompacted",
     "Envelope",
@@ -73,13 +82,18 @@ __all__ = [
     "OwnershipExcepted",
     "ParentChanged",
     "ParentTampered",
+    "PermissionAllowed",
+    "PermissionAsked",
+    "PermissionDenied",
     "PlanChangeAccepted",
+    "PlanReported",
     "ProcessStarted",
     "RunCancelled",
     "RunCreated",
     "RunFinished",
     "RunLanded",
     "RunStarted",
+    "SessionOpened",
     "SnapshotTaken",
     "StepFact",
     "SubagentAttempt",
