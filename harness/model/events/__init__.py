@@ -1,5 +1,13 @@
 """Every fact that the log can hold: a closed union, past tense, one class for one fact. Changes only add."""
 
+from harness.model.events.acp import (
+    CallReported,
+    PermissionAllowed,
+    PermissionAsked,
+    PermissionDenied,
+    PlanReported,
+    SessionOpened,
+)
 from harness.model.events.attempt import (
     AttemptFinished,
     CheckFinished,
@@ -87,6 +95,7 @@ __all__ = [
     "TYPES",
     "AttemptFinished",
     "BudgetChanged",
+    "CallReported",
     "CheckFinished",
     "ComplexityAnalyzed",
     "ContextCompacted",
@@ -102,8 +111,12 @@ __all__ = [
     "OwnershipExcepted",
     "ParentChanged",
     "ParentTampered",
+    "PermissionAllowed",
+    "PermissionAsked",
+    "PermissionDenied",
     "PlanAdopted",
     "PlanChangeAccepted",
+    "PlanReported",
     "ProcessStarted",
     "RoutingDecision",
     "RunCancelled",
@@ -112,6 +125,7 @@ __all__ = [
     "RunLanded",
     "RunStarted",
     "RunWaiting",
+    "SessionOpened",
     "SnapshotTaken",
     "StepFact",
     "SubagentAttempt",
