@@ -13,6 +13,8 @@ OrchestrixError                 exit  retry class
 ├── LandingRefused               4    escalate   the target cannot be fast-forwarded
 ├── ContractViolation            5    terminal   a tool, path or delegation outside the contract
 ├── ToolFailed                   1    retryable  an allowed tool did not do what was asked
+├── ModelFailed                  1    retryable  a language model gave no usable answer; `kind` says why
+├── PlanningFailed               1    escalate   a model gave no valid plan; carries every problem
 ├── IllegalTransition            5    terminal   a lifecycle step that the state machine does not know
 ├── Busy                         6    retryable  another coordinator holds the run
 │   └── Fenced                   6    terminal   this coordinator lost its lease; it must stop
@@ -52,6 +54,7 @@ class Exit:
     CONFLICT = 4
     VIOLATION = 5
     BUSY = 6
+    WAITING = 7
     TIMEOUT = 124
     SIGINT = 130
     SIGTERM = 143
@@ -141,6 +144,39 @@ class ContractViolation(OrchestrixError):
 class ToolFailed(OrchestrixError):
     code = "tool_failed"
     retry = Retry.RETRYABLE
+
+
+class ModelFault(StrEnum):
+    """Why a language model gave no usable answer."""
+
+    RATE_LIMIT = "rate_limit"
+    TIMEOUT = "timeout"
+    REFUSED = "refused"
+    UNREACHABLE = "unreachable"
+    BAD_RESPONSE = "bad_response"
+    CONTEXT_FULL = "context_full"
+    AUTH = "auth"
+
+
+class ModelFailed(OrchestrixError):
+    """Carries `kind`, and `retry_after_ms` where the provider asked for a wait."""
+
+    code = "model_failed"
+    retry = Retry.RETRYABLE
+
+    def __init__(
+        self, message: str, *, kind: ModelFault, hint: str = "", retry_after_ms: int | None = None, **details: Any
+    ) -> None:
+        super().__init__(message, hint=hint, kind=kind.value, retry_after_ms=retry_after_ms, **details)
+        self.kind = kind
+        self.retry_after_ms = retry_after_ms
+
+
+class PlanningFailed(OrchestrixError):
+    """Carries `problems`: everything that is wrong with the last plan that the model gave."""
+
+    code = "planning_failed"
+    retry = Retry.ESCALATE
 
 
 class IllegalTransition(OrchestrixError):

@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 if TYPE_CHECKING:  # the CLI's quick commands need these seams, not pydantic behind the contract
     from asyncio import StreamReader, StreamWriter
+    from contextlib import AbstractAsyncContextManager
 
     from harness.model.changes import Change, Merge, ParentDrift, Snapshot, Workspace, WorkspaceKind
     from harness.model.contract import Contract
@@ -18,6 +19,8 @@ if TYPE_CHECKING:  # the CLI's quick commands need these seams, not pydantic beh
     from harness.model.process import Means, ProcessIdentity, ProcessResult, ProcessSpec
     from harness.model.state import RunState
     from harness.model.verdict import Failure
+
+Shape = TypeVar("Shape")
 
 
 class Clock(Protocol):
@@ -115,6 +118,12 @@ class Vcs(Protocol):
 
     def diff_lines(self, old: CommitId, new: CommitId) -> int:
         """How many lines were added and removed; a binary file counts as one."""
+
+    def paths(self, commit: CommitId) -> tuple[str, ...]:
+        """Every path in the tree of a commit, sorted."""
+
+    def content(self, commit: CommitId, path: str) -> bytes | None:
+        """A regular file of a commit; None where there is none, or one too large to be read by a person."""
 
     def merge(self, ours: CommitId, theirs: CommitId, base: CommitId) -> Merge:
         """The three-way merge that `git merge` would make with this base, attributes included; touches no checkout."""
@@ -233,6 +242,9 @@ class Tools(Protocol):
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """What the tool answered; raises ContractViolation when it is not allowed, ToolFailed when it did not work."""
 
+    def offered(self) -> AbstractAsyncContextManager[Sequence[ToolOffer]]:
+        """What a model may be offered, as long as the context is open."""
+
 
 class Note(Protocol):
     """Logs a fact about the step; durable when it returns."""
@@ -263,11 +275,15 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an agent says of itself; the tree and the checks decide."""
+    """What an agent says of itself; the tree and the checks decide.
+
+    With a `subplan` (the data of a plan file) the agent asks that the step be decomposed instead.
+    """
 
     failure: Failure | None = None
     exit_code: int | None = None
     usage: Mapping[str, Any] = field(default_factory=dict)
+    subplan: Mapping[str, Any] | None = None
 
 
 class Agent(Protocol):
@@ -298,10 +314,100 @@ class Execute(Protocol):
         purpose: str,
         env: Mapping[str, str] | None = None,
         means: Means | None = None,
+        name: str | None = None,
     ) -> ProcessResult:
-        """Runs a program and a conversation with it; the program is ended when the conversation is over."""
+        """Runs a program and a conversation with it; the program is ended when the conversation is over.
+
+        With a `name` it has a log of its own, so that other programs of the step may run meanwhile.
+        """
 
     async def aside(
         self, argv: Sequence[str], *, name: str, on_output: OnOutput, env: Mapping[str, str] | None = None
     ) -> ProcessResult:
         """Runs a program while another one of the step runs, with a log of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What model calls cost; `cost_usd` is None where no price is known."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        """Both together; one unknown price makes the sum unknown."""
+        known = [usage.cost_usd for usage in (self, other) if usage.calls]
+        return Usage(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            sum(cost for cost in known if cost is not None) if known and None not in known else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[Shape]):
+    """A model's answer, valid by its schema."""
+
+    value: Shape
+    usage: Usage
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOffer:
+    """A tool as a model sees it; `parameters` is a JSON Schema."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation: the user's, the model's with its calls, or a tool's answer to `call_id`."""
+
+    role: Literal["user", "assistant", "tool"]
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    call_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the model said next."""
+
+    message: Message
+    usage: Usage
+    model: str
+
+
+class Model(Protocol):
+    """One language model. Raises ModelFailed; its `kind` says why."""
+
+    @property
+    def name(self) -> str:
+        """Provider and model, as `openai:NAME`."""
+
+    async def answer(self, system: str, prompt: str, shape: type[Shape], *, timeout_ms: int) -> Answer[Shape]:
+        """A value of this pydantic type; invalid output is sent back for repair a bounded number of times."""
+
+    async def converse(
+        self,
+        system: str,
+        messages: Sequence[Message],
+        tools: Sequence[ToolOffer],
+        *,
+        timeout_ms: int,
+        on_text: Callable[[str], None] | None = None,
+    ) -> Turn:
+        """The next turn of a conversation; `on_text` is told what the model says while it says it."""

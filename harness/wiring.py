@@ -15,11 +15,14 @@ from harness.errors import EnvironmentProblem, NotFound, UsageError
 from harness.model.ids import RunId
 
 if TYPE_CHECKING:
-    from harness.agents.registry import Registry
+    from harness.agents.registry import Registry, Thinker
+    from harness.config.mcp_file import McpServer
     from harness.config.settings import Settings
-    from harness.engine.parts import Parts
+    from harness.engine.parts import OnTool, Parts
     from harness.model.changes import WorkspaceKind
-    from harness.ports import Agent, Processes, Store
+    from harness.model.contract import Contract
+    from harness.models.access import Access
+    from harness.ports import Agent, Execute, Model, Processes, Store, Tools
     from harness.vcs.repository import Repository
 
 LOCAL = Path(".orchestrix") / "local"
@@ -71,6 +74,36 @@ class Project:
 
         return choose(self.settings.sandbox)
 
+    @property
+    def model_access(self) -> Access | None:
+        """How the configured model is reached; None where none is configured."""
+        from harness.models import access, choice  # noqa: PLC0415 - a plan without a model needs none of it
+
+        settings = self.settings
+        if settings.model_name is None:
+            return None
+        provider, name = choice.split(settings.model_name)
+        return access.Access(
+            provider,
+            name,
+            settings.model_base_url,
+            access.key_from(os.environ, provider, settings.model_base_url),
+            settings.model_structured,
+        )
+
+    @cached_property
+    def model(self) -> Model:
+        """The configured language model; raises EnvironmentProblem where there is none or its library is missing."""
+        from harness.models import choice  # noqa: PLC0415 - as above
+
+        access = self.model_access
+        if access is None:
+            raise EnvironmentProblem(
+                "no language model is configured",
+                hint="set ORCHESTRIX_MODEL to openai:NAME, anthropic:NAME or scripted:FILE",
+            )
+        return choice.make(access)
+
     @cached_property
     def store(self) -> Store:
         """The log, for writing; made if it is not there."""
@@ -108,14 +141,51 @@ class Project:
 
         folders = settings_file.profile_folders(self.root)
         table = ProfileTable(folders, self.settings.models, self.settings.resume_sessions)
-        return Registry(self.settings.agents, table, self.settings.acp_agents)
+        return Registry(self.settings.agents, table, self.settings.acp_agents, self._thinker())
+
+    def _thinker(self) -> Thinker:
+        """The built-in agent; its model, and the library behind it, are made when it is used."""
+        from harness.agents.registry import Thinker  # noqa: PLC0415 - as above
+
+        settings = self.settings
+
+        def make() -> Agent:
+            from harness.agents.builtin import Bounds, BuiltinAgent  # noqa: PLC0415 - most plans have another agent
+
+            bounds = Bounds(
+                settings.builtin_turns, settings.builtin_tokens, settings.builtin_context, settings.model_timeout_ms
+            )
+            return BuiltinAgent(lambda: self.model, bounds)
+
+        missing = "" if settings.model_name else "no model is configured; set ORCHESTRIX_MODEL"
+        return Thinker(make, settings.model_name or "", missing)
+
+    @cached_property
+    def mcp_servers(self) -> Mapping[str, McpServer]:
+        """The servers of the checkout's `.mcp.json`, if the user trusts exactly that file; raises ConfigInvalid."""
+        from harness.config import mcp_file  # noqa: PLC0415 - as above
+
+        found = mcp_file.read(self.root)
+        return found.servers if found is not None and mcp_file.trusted(found, os.environ) else {}
+
+    def _tools(self, contract: Contract, workspace: Path, execute: Execute, on_tool: OnTool) -> Tools:
+        """The broker; an agent that decides for itself is guarded beyond its contract."""
+        from harness.config.setting_kinds import GUARDED_TOOLS  # noqa: PLC0415 - as above
+        from harness.tools.broker import Broker, Guard  # noqa: PLC0415 - as above
+
+        guard, servers = None, None
+        if contract.work.agent == "builtin":
+            servers = self.mcp_servers
+            enabled = set(self.settings.builtin_enable)
+            guard = Guard(frozenset() if enabled else frozenset(GUARDED_TOOLS), owned_only=True)
+        return Broker(contract, workspace, execute, on_tool, guard=guard, servers=servers)
 
     def parts(self) -> Parts:
         """Everything that the engine is given."""
         from harness.agents import prompt  # noqa: PLC0415 - only a run needs these
         from harness.engine.parts import Parts  # noqa: PLC0415 - as above
+        from harness.orchestrator.drive import drive  # noqa: PLC0415 - as above
         from harness.sandbox import environment  # noqa: PLC0415 - as above
-        from harness.tools.broker import Broker  # noqa: PLC0415 - as above
 
         self.choose_workspaces()
         return Parts(
@@ -124,11 +194,13 @@ class Project:
             processes=self.processes,
             clock=self.clock,
             agent=self.agents.agent if self.recording is None else self._replaying(self.recording),
-            make_tools=Broker,
+            make_tools=self._tools,
             prompt=prompt.render,
             environment=lambda passed: environment.inherited(os.environ, passed),
             runs_dir=self.runs_dir,
             checkout=self.root,
+            drive=drive,
+            model=lambda: self.model if self.settings.model_name else None,
         )
 
     def _replaying(self, path: Path) -> Callable[[str], Agent]:
@@ -167,7 +239,7 @@ class Project:
         if name == "latest":
             if not known:
                 raise NotFound("no run has been made here yet", hint="start one with `orchestrix run PLAN`")
-            return known[-1]
+            return next((run for run in reversed(known) if self.reading.state(run).parent_run is None), known[-1])
         if name in known:
             return RunId(name)
         found = [run for run in (known + self.recorded()) if name and run.startswith(name)]

@@ -49,8 +49,9 @@ def test_the_log_is_read_without_the_engine(place: Place) -> None:
     """`status` loads the log and its fold: no git, no event loop, no plan or contract models."""
     modules = loaded(place, "status")
     assert modules & HEAVY == set()
-    assert modules & {"harness.model.plan", "harness.model.contract", "harness.engine.coordinator"} == set()
-    assert not any(name.startswith(("harness.vcs", "harness.agents", "harness.sandbox")) for name in modules)
+    assert modules & {"harness.model.plan", "harness.model.contract", "harness.engine.context"} == set()
+    unused = ("harness.vcs", "harness.agents", "harness.sandbox", "harness.orchestrator")
+    assert not any(name.startswith(unused) for name in modules)
 
 
 def test_a_plan_is_validated_without_a_repository(place: Place) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from harness.model import limits
 from harness.model.contract import Contract
+from harness.model.fence import fenced
 from harness.model.plan import Command
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
-_TICKS = re.compile(r"`+")
 _TEMPLATE = Path(__file__).parent / "prompts" / "step.md"
 
 
@@ -25,11 +25,11 @@ def render(contract: Contract, previous: str | None = None) -> str:
     """The prompt for one attempt; `previous` is why the attempt before it failed."""
     step, ownership = contract.step, contract.ownership
     values = {
-        "goal": _fenced(contract.parent.task_prompt or "(not said)"),
+        "goal": fenced(contract.parent.task_prompt or "(not said)"),
         "number": str(contract.parent.step_idx),
-        "title": _fenced(step.title),
-        "description": _fenced(step.description) if step.description.strip() else "",
-        "owns": "Any file of this worktree." if ownership.paths is None else _fenced("\n".join(ownership.paths)),
+        "title": fenced(step.title),
+        "description": fenced(step.description) if step.description.strip() else "",
+        "owns": "Any file of this worktree." if ownership.paths is None else fenced("\n".join(ownership.paths)),
         "criteria": _fenced_list(step.success_criteria),
         "checks": _fenced_list([_shown(check.command) for check in contract.checks]),
         "report": contract.report_path,
@@ -40,18 +40,11 @@ def render(contract: Contract, previous: str | None = None) -> str:
 
 
 def _retry(previous: str) -> str:
-    return f"\n## The attempt before this one failed\nThe worktree is clean again. The failure was:\n{_fenced(previous[-limits.OUTPUT_EXCERPT_CHARS :])}"
+    return f"\n## The attempt before this one failed\nThe worktree is clean again. The failure was:\n{fenced(previous[-limits.OUTPUT_EXCERPT_CHARS :])}"
 
 
 def _fenced_list(items: Sequence[str]) -> str:
-    return _fenced("\n".join(f"- {item}" for item in items)) if items else "None are written down."
-
-
-def _fenced(text: str) -> str:
-    """A block that its own text cannot end: the fence is longer than any row of backticks in it."""
-    longest = max((len(ticks) for ticks in _TICKS.findall(text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}text\n{text.rstrip()}\n{fence}"
+    return fenced("\n".join(f"- {item}" for item in items)) if items else "None are written down."
 
 
 def _shown(command: Command) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harness.agents.profile import Profile
 
 _BUILT_IN: Mapping[str, Callable[[], Agent]] = {"actions": ActionsAgent, "command": CommandAgent}
+_THINKER = "builtin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,15 @@ class Availability:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class Thinker:
+    """The agent that is a model, made by the composition root; `missing` says what it lacks to be usable."""
+
+    make: Callable[[], Agent]
+    detail: str
+    missing: str = ""
+
+
 class Registry:
     """Agents of this installation; a name of the table cannot be taken, a profile's name can be given a command."""
 
@@ -40,18 +50,25 @@ class Registry:
         programs: Mapping[str, Sequence[str]],
         profiles: ProfileTable | None = None,
         speaking: Mapping[str, AcpProgram] | None = None,
+        thinker: Thinker | None = None,
     ) -> None:
         """Raises ConfigInvalid when a profile's file takes a name that exists already."""
-        self._programs = {name: tuple(argv) for name, argv in programs.items() if name not in _BUILT_IN}
-        self._speaking = {name: program for name, program in (speaking or {}).items() if name not in _BUILT_IN}
+        own = {*_BUILT_IN, _THINKER}
+        self._thinker = thinker
+        self._programs = {name: tuple(argv) for name, argv in programs.items() if name not in own}
+        self._speaking = {name: program for name, program in (speaking or {}).items() if name not in own}
         self._profiles = profiles or ProfileTable()
-        files = self._profiles.files(_BUILT_IN)
+        files = self._profiles.files(own)
         taken = {*self._programs, *self._speaking}
         self._files = {name: path for name, path in files.items() if name not in taken}
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (*_BUILT_IN, *sorted((*self._programs, *self._speaking, *self._files)))
+        return (
+            *_BUILT_IN,
+            *([_THINKER] if self._thinker else []),
+            *sorted((*self._programs, *self._speaking, *self._files)),
+        )
 
     def profile(self, name: str) -> Profile | None:
         """The profile of this name, if it has one; raises ConfigInvalid."""
@@ -61,6 +78,8 @@ class Registry:
         """The agent of this name; raises EnvironmentProblem, naming those that exist."""
         if name in _BUILT_IN:
             return _BUILT_IN[name]()
+        if name == _THINKER and self._thinker is not None:
+            return self._thinker.make()
         if name in self._programs:
             return CommandAgent(self._programs[name])
         if name in self._speaking:
@@ -76,6 +95,9 @@ class Registry:
         """Looks, but starts nothing."""
         if name in _BUILT_IN:
             return Availability(name, name, usable=True, detail="built in")
+        if name == _THINKER and self._thinker is not None:
+            made = self._thinker
+            return Availability(name, "model", usable=not made.missing, detail=made.missing or made.detail)
         known = self.profile(name)
         if known is not None:
             found = shutil.which(known.program)

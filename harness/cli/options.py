@@ -22,6 +22,7 @@ Directory = Annotated[Path | None, typer.Option("-C", metavar="DIR", help="The r
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON envelope on stdout.")]
 Jsonl = Annotated[bool, typer.Option("--jsonl", help="Print events as JSON lines on stdout.")]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="Run id, an unambiguous prefix of one, or `latest`.")]
+Step = Annotated[str, typer.Argument(metavar="STEP", help="Step index or id.")]
 StepArgument = Annotated[str | None, typer.Argument(metavar="STEP", help="Step index or id.")]
 Jobs = Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Steps at once (default: cores).")]
 Sandbox = Annotated[
@@ -34,6 +35,11 @@ Workspace = Annotated[
     Literal["auto", "overlay", "checkout"] | None,
     typer.Option("--workspace", help="How the files of a workspace are made."),
 ]
+Budget = Annotated[
+    list[str] | None,
+    typer.Option("--budget", metavar="NAME=VALUE", help="What the run may use: tokens, cost_usd, attempts, wall_time."),
+]
+Note = Annotated[str, typer.Option("--note", help="Why, for the log.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress on stderr.")]
 
 

@@ -10,7 +10,7 @@ from harness.cli import output, progress
 from harness.config.plan_file import LoadedPlan
 from harness.engine.create import Request
 from harness.engine.journal import Watch
-from harness.errors import OrchestrixError
+from harness.errors import Exit, OrchestrixError, Retry
 from harness.model import view
 from harness.model.ids import RefName, RunId
 from harness.model.lifecycle import RunStatus
@@ -93,7 +93,15 @@ def _envelope(data: dict[str, Any], state: RunState, refused: OrchestrixError | 
     output.failure(refused or _failure(state), as_json=True, data=data)
 
 
-def _failure(state: RunState) -> RunFailed:
+class RunWaits(OrchestrixError):
+    code = "run_waits"
+    exit_code = Exit.WAITING
+    retry = Retry.ESCALATE
+
+
+def _failure(state: RunState) -> OrchestrixError:
+    if state.waiting is not None:
+        return RunWaits(f"run {state.run_id} waits: {state.waiting}", hint=view.next_step(state), run_id=state.run_id)
     failed = [step for step in state.ordered() if step.final_status == "failed"]
     first = failed[0]
     return RunFailed(
@@ -106,12 +114,17 @@ def _failure(state: RunState) -> RunFailed:
 
 
 def _people(state: RunState) -> None:
+    if state.final_response:
+        output.line(state.final_response + "\n")
     for step in state.ordered():
         output.line(_row(step))
     branch = RefName(state.integration_ref).short
     merged = sum(step.final_status == "completed" for step in state.ordered())
     output.line(f"run {state.run_id}: {state.status}, {merged} of {len(state.steps)} steps merged on {branch}")
-    if state.landed and state.landed == state.head:
+    if state.waiting is not None:
+        output.line(f"waits: {state.waiting}")
+        output.line(f"next: {view.next_step(state)}")
+    elif state.landed and state.landed == state.head:
         output.line(f"landed on {RefName(state.target or '').short} at {state.landed[:12]}")
     elif state.status is RunStatus.SUCCEEDED:
         output.line(f"next: git diff {state.base[:12]} {branch}; orchestrix land {state.run_id}")
@@ -120,9 +133,11 @@ def _people(state: RunState) -> None:
 
 
 def _row(step: StepState) -> str:
-    mark = "ok  " if step.final_status == "completed" else "FAIL"
+    mark = "ok  " if step.final_status == "completed" else "FAIL" if step.done else "wait"
     text = f"{mark} {step.task_id:>3}  {step.title}"
     if step.final_status == "completed":
         return text + f"  {(step.merge_commit or '')[:12]}"
+    if not step.done:
+        return text + f"  {step.state}" + (f"\n      {step.last_reason}: {step.message}" if step.escalated else "")
     kept = f"; work kept at {step.kept_ref}" if step.kept_ref else ""
     return text + f"\n      {step.close_reason}: {step.message}{kept}"

@@ -39,7 +39,7 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
 _PATTERNS = {
     "agent": "must be lower-case letters, digits, - and _ (at most 63, no - or _ first)",
     "env": "must be the name of an environment variable: letters, digits and _",
-    "allowed_tools": "must be the name of a tool: letters, digits and _ . : * -",
+    "allowed_tools": "must be the name of a tool: letters, digits and _ . : * / -",
     "title": "must be one line without control characters",
 }
 _PATTERNS |= dict.fromkeys(("id", "needs", "candidates"), _PATTERNS["agent"])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.config import race_checks
-from harness.model import candidates, globs
+from harness.model import candidates, globs, nesting, within
 from harness.model.needs import Problem
 from harness.model.plan import Plan, Step
+from harness.model.schedule import schedule
 
 _WAYS = "give it `command` (an argument list), `actions` (a list of edits) or `agent` (a name)"
 
@@ -21,6 +22,7 @@ def check(plan: Plan) -> list[Problem]:
             *_way(idx, step, _agent(plan, step)),
             *race_checks.check(idx, step, plan),
             *_patterns(idx, step),
+            *_nested(plan, idx, step),
         )
     ]
 
@@ -29,11 +31,33 @@ def _agent(plan: Plan, step: Step) -> str | None:
     return next(iter(candidates.of(plan, step)), None) or step.agent or plan.defaults.agent
 
 
+def _nested(plan: Plan, idx: int, step: Step) -> Iterator[Problem]:
+    """The steps of a step are a plan of their own, within what their parent owns."""
+    if step.steps is None:
+        return
+    if step.decompose == "never":
+        yield Problem(("steps", idx, "decompose"), "a step with `steps` is split", "remove `decompose: never`")
+    inner = Plan.model_validate(nesting.plan(plan, step))
+    problems = check(inner)
+    if not any("owns" in problem.field for problem in problems):
+        problems += schedule(inner).problems
+        problems += [
+            Problem(("steps", place, "owns"), f"{pattern!r:.80} reaches beyond what its parent owns", "narrow it")
+            for place, child in enumerate(inner.steps)
+            for pattern in within.outside(child.owns or [], step.owns)
+        ]
+    yield from (Problem(("steps", idx, *problem.field), problem.message, problem.suggestion) for problem in problems)
+
+
 def _way(idx: int, step: Step, agent: str | None) -> Iterator[Problem]:
     """A step says how it is done exactly once; `defaults.agent` gives way to what the step itself lists."""
-    given = [name for name in ("command", "actions") if getattr(step, name) is not None]
+    given = [name for name in ("command", "actions", "steps") if getattr(step, name) is not None]
     if len(given) > 1:
-        yield Problem(("steps", idx, "actions"), "a step has `command` or `actions`, not both", "make it two steps")
+        yield Problem(
+            ("steps", idx, "actions"), "a step has one of `command`, `actions` and `steps`", "make it two steps"
+        )
+    elif given == ["steps"]:
+        return
     elif given and step.agent not in {None, given[0]}:
         yield Problem(
             ("steps", idx, "agent"), f"a step with `{given[0]}` has no other agent", f"remove `agent: {step.agent}`"

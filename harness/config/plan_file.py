@@ -45,6 +45,12 @@ def load(path: str | Path) -> LoadedPlan:
     return LoadedPlan(plan, order, hashlib.sha256(raw).hexdigest(), str(path), text)
 
 
+def parse(text: str, name: str) -> LoadedPlan:
+    """The plan in a text that was never a file; problems call it `name`; raises PlanInvalid as `load` does."""
+    plan, order = _Source(name).scheduled(text)
+    return LoadedPlan(plan, order, hashlib.sha256(text.encode()).hexdigest(), name, text)
+
+
 @dataclass(frozen=True, slots=True)
 class _Source:
     """One file, as its problems name it."""

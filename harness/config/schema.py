@@ -41,6 +41,7 @@ _SETTINGS = {
     "env": "Environment variables for the step's programs; those of `defaults` are merged in.",
     "setup": "Commands that prepare the workspace; a failing one fails the step.",
     "allow_empty": "Whether a step that changes nothing is a success.",
+    "decompose": "Whether the step may be split into steps of its own: never, auto or always.",
 }
 _SENTENCES: dict[str, dict[str, str]] = {
     "Plan": {
@@ -52,7 +53,14 @@ _SENTENCES: dict[str, dict[str, str]] = {
         "on_failure": "Whether independent steps go on after a failure.",
         "overlap": "What happens when steps own overlapping paths: serialize them, refuse the plan, or allow it.",
         "ownership_exceptions": "Whether a report may claim a change outside `owns`, with a reason.",
+        "budget": "What the run may use at most; when one of them ends, it stops and can be resumed with more.",
         "steps": "The work, in merge order; steps count from 0.",
+    },
+    "Budget": {
+        "tokens": "Tokens of models, as agents and the harness count them.",
+        "cost_usd": "Money, where prices are known.",
+        "attempts": "Attempts at steps, nested ones included.",
+        "wall_time": "Time that the run is driven: 90s, 15m, 1h30m or a number of seconds.",
     },
     "Defaults": _SETTINGS,
     "Step": _SETTINGS
@@ -61,9 +69,11 @@ _SENTENCES: dict[str, dict[str, str]] = {
         "title": "One line.",
         "description": "What is to be done, as the sub-agent reads it.",
         "needs": "Indices or ids of earlier steps whose results this one starts from.",
+        "priority": "Which of the steps that could start goes first: the higher number.",
         "owns": "Globs of paths that the step may change; without it, everything.",
         "command": "The program that does the step, as a list of arguments.",
         "actions": "The edits that do the step, in order.",
+        "steps": "Steps that do this one, in a nested run; they count from 0 in `needs` and from 1 in names.",
     },
     "Action": {
         "write_file": "Create or replace a file.",

@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.config.acp_program import SERVICES
-from harness.model import duration, limits
+from harness.model import duration, error_actions, limits
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
+_CHOSEN_MODEL = re.compile(r"(?:openai|anthropic|scripted):[^\x00-\x1f\x7f]{1,500}")
+_ADDRESS = re.compile(r"https?://[^\s@\x00-\x1f\x7f]{1,500}")
+# Tools that a model gets only when the user enables them: they start programs of the model's choice.
+GUARDED_TOOLS = ("run", "shell")
 _MODEL = re.compile(r"[A-Za-z0-9][\w./:@+-]{0,200}")
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
@@ -20,13 +24,15 @@ _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 class Kind:
     """`check` turns a TOML value into the setting, `from_text` an environment variable into a TOML value.
 
-    Both raise ValueError with what is expected.
+    Both raise ValueError with what is expected. A `personal` one is refused in the project's file: it decides where a
+    key goes or what a model may start, and whoever writes the repository must not decide that.
     """
 
     default: Any
     check: Callable[[Any], Any]
     from_text: Callable[[str], Any]
     meaning: str
+    personal: bool = False
 
 
 def _whole(low: int, high: int) -> Callable[[Any], int]:
@@ -95,6 +101,26 @@ def _milliseconds(value: Any) -> int:
     return duration.parse_ms(value)
 
 
+def _model(value: Any) -> str:
+    if not isinstance(value, str) or not _CHOSEN_MODEL.fullmatch(value):
+        raise ValueError("must be openai:NAME, anthropic:NAME or scripted:FILE")
+    return value
+
+
+def _address(value: Any) -> str:
+    if not isinstance(value, str) or not _ADDRESS.fullmatch(value):
+        raise ValueError("must be an address that starts with http:// or https:// and holds no password")
+    return value.rstrip("/")
+
+
+def _tools(value: Any) -> tuple[str, ...]:
+    names = _texts(value)
+    wrong = [name for name in names if name not in GUARDED_TOOLS]
+    if wrong:
+        raise ValueError(f"{wrong[0]!r} is not one of {', '.join(GUARDED_TOOLS)}")
+    return names
+
+
 def argument_list(value: Any) -> tuple[str, ...]:
     """A command that is run as it is; raises ValueError."""
     if isinstance(value, str) or not _texts(value):
@@ -130,6 +156,23 @@ def _number(text: str) -> int:
         raise ValueError("must be a whole number") from None
 
 
+def _pairs(text: str) -> dict[str, str]:
+    return dict(part.partition("=")[::2] for part in _commas(text))
+
+
+def _amount(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise ValueError("must be a number greater than 0")
+    return float(value)
+
+
+def _decimal(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("must be a number") from None
+
+
 def _truth(text: str) -> bool:
     if text.lower() not in _TRUTH:
         raise ValueError("must be true or false")
@@ -159,6 +202,30 @@ KINDS: dict[str, Kind] = {
     "recoveries": Kind(
         limits.RECOVERIES, _whole(0, 100), _number, "coordinator deaths in one step before it is parked"
     ),
+    "checkpoint_every": Kind(
+        limits.CHECKPOINT_MS, _milliseconds, str, "time between checkpoints of a run that goes on"
+    ),
+    "errors": Kind({}, error_actions.parse, _pairs, "what each kind of error leads to"),
+    "budget.tokens": Kind(None, _whole(1, 10**12), _number, "tokens that a run may use"),
+    "budget.cost_usd": Kind(None, _amount, _decimal, "money that a run may use, where prices are known"),
+    "budget.attempts": Kind(None, _whole(1, 10**6), _number, "attempts that a run may make, nested ones included"),
+    "budget.wall_time": Kind(None, _milliseconds, str, "time that a run may be driven"),
+    "model.name": Kind(None, _model, str, "the language model: openai:NAME, anthropic:NAME or scripted:FILE"),
+    "model.base_url": Kind(None, _address, str, "where the model is, if not at its provider", personal=True),
+    "model.structured": Kind(
+        "tool", _choice("tool", "native", "prompted"), str, "how the model is asked for an answer of a certain form"
+    ),
+    "model.timeout": Kind(limits.MODEL_CALL_MS, _milliseconds, str, "time for one answer of the model"),
+    "builtin.turns": Kind(limits.BUILTIN_TURNS, _whole(1, 1000), _number, "model calls of one attempt"),
+    "builtin.tokens": Kind(
+        limits.BUILTIN_TOKENS, _whole(1, 1_000_000_000), _number, "tokens that one attempt may read and write"
+    ),
+    "builtin.context": Kind(
+        limits.BUILTIN_CONTEXT, _whole(1000, 10_000_000), _number, "tokens of a conversation before it is compacted"
+    ),
+    "builtin.enable": Kind((), _tools, _commas, "guarded tools that the built-in agent may use", personal=True),
+    "telemetry.metrics_file": Kind(None, _folder, str, "a file of metrics, kept during runs", personal=True),
+    "telemetry.otlp": Kind(None, _address, str, "the collector that gets the trace of each run", personal=True),
 }
 
 # The fields of [agents.<name>].
@@ -171,3 +238,9 @@ AGENT_FIELDS: dict[str, Callable[[Any], Any]] = {
     "env": _names,
     "serves": _services,
 }
+_VARIABLES = {"model.name": "ORCHESTRIX_MODEL"}
+
+
+def variable(key: str) -> str:
+    """The environment variable of a setting."""
+    return _VARIABLES.get(key, "ORCHESTRIX_" + key.upper().replace(".", "_"))

@@ -14,12 +14,14 @@ from typing import Any, Literal
 
 from harness.config import reading
 from harness.config.acp_program import AcpProgram, programs
-from harness.config.setting_kinds import AGENT_FIELDS, KINDS
+from harness.config.setting_kinds import AGENT_FIELDS, KINDS, variable
 from harness.errors import ConfigInvalid
 from harness.model import limits
 
 PROJECT_FILE = Path(".orchestrix") / "config.toml"
 _AGENT = re.compile(rf"agents\.([a-z0-9][a-z0-9_-]{{0,62}})\.({'|'.join(AGENT_FIELDS)})")
+_TABLES = {"workspace", "model", "builtin", "budget", "telemetry"}
+_DURATIONS = {"backoff_base", "model.timeout", "budget.wall_time", "checkpoint_every"}
 _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 
 
@@ -40,7 +42,23 @@ class Settings:
     workspace_link: tuple[str, ...]
     backoff_base_ms: int
     recoveries: int
+    checkpoint_every_ms: int
+    errors: Mapping[str, str]
+    budget_tokens: int | None
+    budget_cost_usd: float | None
+    budget_attempts: int | None
+    budget_wall_time_ms: int | None
     resume_sessions: bool
+    model_name: str | None
+    model_base_url: str | None
+    model_structured: Literal["tool", "native", "prompted"]
+    model_timeout_ms: int
+    builtin_turns: int
+    builtin_tokens: int
+    builtin_context: int
+    builtin_enable: tuple[str, ...]
+    telemetry_metrics_file: Path | None
+    telemetry_otlp: str | None
     agents: Mapping[str, tuple[str, ...]]
     acp_agents: Mapping[str, AcpProgram]
     models: Mapping[str, str]
@@ -50,6 +68,17 @@ class Settings:
     def parallel(self) -> int:
         """Steps at once, `jobs` or one for each core that this process may use."""
         return self.jobs or len(os.sched_getaffinity(0))
+
+    @property
+    def budget(self) -> dict[str, int | float]:
+        """The budgets that are set, by the names that the log uses."""
+        given = {
+            "tokens": self.budget_tokens,
+            "cost_usd": self.budget_cost_usd,
+            "attempts": self.budget_attempts,
+            "wall_ms": self.budget_wall_time_ms,
+        }
+        return {name: value for name, value in given.items() if value is not None}
 
     def _acp_rows(self) -> Iterator[tuple[str, Any]]:
         for name, program in sorted(self.acp_agents.items()):
@@ -67,7 +96,8 @@ class Settings:
         }
         for key, value in values.items():
             shown = list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
-            yield key, f"{value}ms" if key == "backoff_base" else shown, self.sources[key]
+            timed = key in _DURATIONS and value is not None
+            yield key, f"{value}ms" if timed else shown, self.sources[key]
 
 
 def load(root: Path | None, flags: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> Settings:
@@ -78,7 +108,7 @@ def load(root: Path | None, flags: Mapping[str, Any], environ: Mapping[str, str]
     environ = os.environ if environ is None else environ
     layers = [_file(_user_file(environ))]
     if root is not None:
-        layers.append(_file(root / PROJECT_FILE))
+        layers.append(_impersonal(_file(root / PROJECT_FILE)))
     layers += [_environment(environ), _flags(flags)]
     values: dict[str, Any] = {key: kind.default for key, kind in KINDS.items()}
     values["state_home"] = _state_home(environ)
@@ -101,7 +131,7 @@ def load(root: Path | None, flags: Mapping[str, Any], environ: Mapping[str, str]
 
 
 def _field(key: str) -> str:
-    return "backoff_base_ms" if key == "backoff_base" else key.replace(".", "_")
+    return key.replace(".", "_") + ("_ms" if key in _DURATIONS else "")
 
 
 def _user_file(environ: Mapping[str, str]) -> Path:
@@ -129,7 +159,7 @@ def _xdg(environ: Mapping[str, str], name: str, fallback: str) -> Path:
 
 def _environment(environ: Mapping[str, str]) -> Iterator[tuple[str, Any, str]]:
     for key, kind in KINDS.items():
-        name = "ORCHESTRIX_" + key.upper().replace(".", "_")
+        name = variable(key)
         if name in environ:
             try:
                 yield key, kind.check(kind.from_text(environ[name])), f"environment {name}"
@@ -159,6 +189,16 @@ def _file(path: Path) -> Iterator[tuple[str, Any, str]]:
         yield key, _checked(place, key, value), place
 
 
+def _impersonal(layer: Iterator[tuple[str, Any, str]]) -> Iterator[tuple[str, Any, str]]:
+    for key, value, source in layer:
+        if key in KINDS and KINDS[key].personal:
+            raise ConfigInvalid(
+                f"{source}: {key} cannot be set by a repository",
+                hint=f"set it in your own settings file, or by {variable(key)}",
+            )
+        yield key, value, source
+
+
 def _parsed(path: Path, text: str) -> dict[str, Any]:
     import tomllib  # noqa: PLC0415 - most starts have no settings file
 
@@ -176,8 +216,8 @@ def _flattened(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             for name, agent in value.items():
                 inner = agent if isinstance(agent, dict) and agent else {"": agent}
                 yield from ((f"agents.{name}.{field}".removesuffix("."), item) for field, item in inner.items())
-        elif key == "workspace" and isinstance(value, dict):
-            yield from ((f"workspace.{field}", item) for field, item in value.items())
+        elif key in _TABLES and isinstance(value, dict):
+            yield from ((f"{key}.{field}", item) for field, item in value.items())
         else:
             yield key, value
 

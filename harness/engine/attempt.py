@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.checks import account as accounts
 from harness.checks.account import Account
-from harness.engine import gate, keep, race, tripwire, workspaces
+from harness.engine import gate, judgement, keep, race, tripwire, workspaces
 from harness.engine.context import Context
 from harness.engine.execute import StepExecute
 from harness.errors import ContractViolation, ToolFailed
@@ -20,7 +20,6 @@ from harness.model import events as ev
 from harness.model import usage as usages
 from harness.model.changes import Snapshot, Workspace
 from harness.model.contract import Contract
-from harness.model.globs import Ownership
 from harness.model.ids import TaskId
 from harness.model.verdict import Failure, Reason
 from harness.ports import Job, Outcome
@@ -169,10 +168,10 @@ async def _verdict(this: _Try, taken: Snapshot) -> Failure | None:
     failure = (
         tripwire.verdict(this.ctx, this.task)
         or this.outcome.failure
-        or _size(this, taken)
+        or judgement.size(this.task, this.contract, taken.changes)
         or _ownership(this, taken)
         or _admitted(this)
-        or _emptiness(this, taken)
+        or judgement.emptiness(this.task, this.contract, taken.changes)
     )
     if failure is not None or not this.contract.checks:
         return failure
@@ -185,41 +184,13 @@ async def _verdict(this: _Try, taken: Snapshot) -> Failure | None:
     return tripwire.verdict(this.ctx, this.task) or failure
 
 
-def _emptiness(this: _Try, taken: Snapshot) -> Failure | None:
-    if taken.changes or this.contract.work.allow_empty:
-        return None
-    return Failure(
-        Reason.NO_CHANGES,
-        f"step {this.task} changed nothing",
-        hint="say `allow_empty: true` if that is a valid outcome",
-    )
-
-
-def _size(this: _Try, taken: Snapshot) -> Failure | None:
-    if len(taken.changes) <= this.contract.limits.files:
-        return None
-    return Failure(
-        Reason.LIMIT_EXCEEDED,
-        f"step {this.task} changed {len(taken.changes)} files; {this.contract.limits.files} allowed",
-    )
-
-
 def _ownership(this: _Try, taken: Snapshot) -> Failure | None:
-    ownership = this.contract.ownership
-    owned = Ownership(ownership.paths)
-    outside = [change.path for change in taken.changes if not owned.covers(change.path)]
-    if ownership.exceptions_allowed:
+    outside = judgement.outside(this.contract, taken.changes)
+    if this.contract.ownership.exceptions_allowed:
         for path in [path for path in outside if path in this.account.exceptions]:
             this.ctx.note(this.task, ev.OwnershipExcepted, path=path, reason=this.account.exceptions[path])
             outside.remove(path)
-    if not outside:
-        return None
-    return Failure(
-        Reason.OWNERSHIP_VIOLATION,
-        f"step {this.task} changed {len(outside)} path(s) that it does not own: {', '.join(outside[:20])}",
-        tuple(outside[: limits.EVENT_PATHS]),
-        hint=f"it owns {', '.join(ownership.paths or ())}",
-    )
+    return judgement.violation(this.task, this.contract, outside)
 
 
 def _admitted(this: _Try) -> Failure | None:
@@ -233,7 +204,7 @@ def _admitted(this: _Try) -> Failure | None:
 
 def _finish(this: _Try, failure: Failure | None, duration_ms: int) -> None:
     log = this.execute.log
-    this.ctx.note(
+    finished = this.ctx.fact(
         this.task,
         ev.AttemptFinished,
         attempt=this.number,
@@ -252,3 +223,12 @@ def _finish(this: _Try, failure: Failure | None, duration_ms: int) -> None:
             for item in this.account.criteria[:100]
         ],
     )
+    this.ctx.journal.append(finished, *_counted(this, failure))
+
+
+def _counted(this: _Try, failure: Failure | None) -> list[ev.Fact]:
+    """The failure as the orchestrator counts it; a rate limit is a pause, not a failure."""
+    if failure is None:
+        return []
+    count = this.ctx.step(this.task).failed_attempts + (failure.reason is not Reason.RATE_LIMITED)
+    return [ev.TaskFailed(task=this.task, error=failure.reason, fail_count=count, final=False)]

@@ -16,13 +16,16 @@ from harness.model.verdict import Failure, Reason
 async def start_point(ctx: Context, task: TaskId, needs: tuple[int, ...]) -> CommitId | Failure:
     """Base plus the step's needs, direct and indirect, merged in plan order.
 
-    A retried step stands on what was integrated before the retry, and needs only what is retried with it.
+    A retried step stands on what was integrated before the retry, and needs only what is retried with it. A step whose
+    need was done again after the step was created stands where that need does, and needs what is not integrated there.
     """
-    origin = ctx.step(task).origin
-    head = CommitId(origin) if origin else ctx.base
-    for need in needs:
-        if ctx.step(ctx.task(need)).origin != origin:
-            continue
+    step = ctx.step(task)
+    head, missing = CommitId(step.origin or ctx.base), [need for need in needs if _origin(ctx, need) == step.origin]
+    redone = [need for need in needs if _origin(ctx, need) and ctx.step(ctx.task(need)).since > step.since]
+    if redone:
+        last = max(redone, key=lambda need: ctx.step(ctx.task(need)).since)
+        head, missing = CommitId(_origin(ctx, last) or ""), [need for need in needs if need >= last]
+    for need in missing:
         merged = await onto(ctx, head, ctx.task(need))
         if isinstance(merged, Failure):
             return Failure(
@@ -32,6 +35,10 @@ async def start_point(ctx: Context, task: TaskId, needs: tuple[int, ...]) -> Com
             )
         head = merged
     return head
+
+
+def _origin(ctx: Context, need: int) -> str | None:
+    return ctx.step(ctx.task(need)).origin
 
 
 async def onto(ctx: Context, head: CommitId, task: TaskId) -> CommitId | Failure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,8 +15,10 @@ from harness.engine.options import Options
 from harness.engine.parts import Parts
 from harness.engine.trial import Guess
 from harness.model import events as ev
+from harness.model import nesting, rounds
 from harness.model.contract import Contract
 from harness.model.ids import CommitId, RefName, RunId, TaskId, work_branch
+from harness.model.nesting import Nest
 from harness.model.plan import Plan
 from harness.model.schedule import Schedule
 from harness.model.state import StepState
@@ -33,6 +35,9 @@ class Context:
     parts: Parts
     journal: Journal
     offload: Offload
+    holder: Mapping[str, object]
+    slots: asyncio.Semaphore
+    nest: Nest | None = None
     in_flight: Flight = field(default_factory=Flight)
     tampered: dict[TaskId, list[str]] = field(default_factory=dict)
     changed: dict[TaskId, list[str]] = field(default_factory=dict)
@@ -41,12 +46,10 @@ class Context:
     base_locks: defaultdict[TaskId, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
     tracked: frozenset[str] = frozenset()
     guesses: dict[TaskId, Guess] = field(default_factory=dict)
-    slots: asyncio.Semaphore = field(init=False)
     gates: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
         """No more gates run at once than agents do, whether it is their turn or not."""
-        self.slots = asyncio.Semaphore(self.options.jobs)
         self.gates = asyncio.Semaphore(self.options.jobs)
 
     @property
@@ -61,8 +64,18 @@ class Context:
     def run_dir(self) -> Path:
         return self.parts.runs_dir / self.run_id
 
+    def adopt_plan(self) -> None:
+        """Takes over the plans that the log holds by now."""
+        self.plan = rounds.plan(self.journal.state.goal, self.journal.state.rounds)
+        self.schedule = rounds.order(self.journal.state.rounds)
+
     def task(self, idx: int) -> TaskId:
-        return TaskId(str(idx))
+        return nesting.task_id(self.nest.parent_task if self.nest else None, idx)
+
+    @property
+    def depth(self) -> int:
+        """0 for a run that a person started, one more for each nesting."""
+        return len(self.nest.parent_task.order) if self.nest else 0
 
     def step(self, task: TaskId) -> StepState:
         return self.journal.step(task)
@@ -82,6 +95,17 @@ class Context:
     def fact(self, task: TaskId, kind: type[ev.StepFact], **values: object) -> ev.StepFact:
         """A fact about a step, not yet logged."""
         return kind(**self.about(task), **values)  # type: ignore[arg-type]  # Value checks names and refuses others
+
+    def task_failed(self, task: TaskId, error: str) -> ev.TaskFailed:
+        """The end of a task that failed, to be logged with the fact that fails its sub-agent."""
+        count = max(1, self.step(task).failed_attempts)
+        return ev.TaskFailed(task=task, error=error, fail_count=count, final=True)
+
+    def task_succeeded(self, task: TaskId, merged: CommitId) -> ev.TaskSucceeded:
+        """The end of a task that was integrated, to be logged with the merge."""
+        tries = (fact for fact in self.journal.facts(task) if isinstance(fact, ev.AttemptFinished))
+        said = f"{len(self.step(task).changed_paths)} paths merged as {merged[:12]}"
+        return ev.TaskSucceeded(task=task, result_summary=said, duration_ms=sum(fact.duration_ms for fact in tries))
 
     def note(self, task: TaskId, kind: type[ev.StepFact], **values: object) -> None:
         """Appends one fact about a step."""

@@ -10,9 +10,10 @@ from datetime import datetime
 from harness.engine.options import Options
 from harness.engine.parts import Parts
 from harness.errors import UsageError
-from harness.model import contract as contracts
 from harness.model import events as ev
-from harness.model.ids import CommitId, RefName, RunId, TaskId, integration_branch, sub_agent_id
+from harness.model import nesting
+from harness.model.ids import CommitId, RefName, RunId, integration_branch, sub_agent_id
+from harness.model.nesting import Nest
 from harness.model.plan import Plan
 from harness.model.schedule import Schedule
 from harness.ports import Lease
@@ -29,6 +30,7 @@ class Request:
     base: CommitId
     target: RefName | None
     options: Options
+    nest: Nest | None = None
 
 
 def new_run_id(now: datetime, request: Request, *, fixed: bool) -> RunId:
@@ -50,26 +52,43 @@ def run(parts: Parts, lease: Lease, request: Request) -> None:
             target=request.target,
             integration_ref=integration_branch(run_id),
             options=request.options.as_dict(),
+            parent_run=request.nest.parent_run if request.nest else None,
+            parent_task=request.nest.parent_task if request.nest else None,
+            within=request.nest.within.model_dump(mode="json") if request.nest else None,
         )
     ]
     if request.plan.overlap == "allow" and request.schedule.overlaps:
         facts.append(ev.OverlapAllowed(pairs=[list(pair) for pair in request.schedule.overlaps]))
-    facts += [subagent(request.plan, run_id, idx, request.options.sandbox) for idx in range(len(request.plan.steps))]
+    facts += [
+        subagent(request.plan, run_id, idx, request.options.sandbox, nest=request.nest)
+        for idx in range(len(request.plan.steps))
+    ]
     parts.store.append(lease, facts)
 
 
 def subagent(
-    plan: Plan, run_id: RunId, idx: int, sandbox: str, *, generation: int = 1, origin: str | None = None
+    plan: Plan,
+    run_id: RunId,
+    idx: int,
+    sandbox: str,
+    *,
+    generation: int = 1,
+    origin: str | None = None,
+    nest: Nest | None = None,
+    shift: int = 0,
 ) -> ev.SubagentCreated:
-    """The fact that creates a step's sub-agent; a retried step gets a new sub-agent under the same contract."""
+    """The fact that creates a step's sub-agent; a retried step gets a new sub-agent under the same contract.
+
+    `shift` is how many steps the run had before this plan was made for it.
+    """
     if sandbox not in ("auto", "bwrap", "none"):
         raise UsageError(f"unknown sandbox {sandbox!r}", hint="use auto, bwrap or none")
-    task = TaskId(str(idx))
+    task = nesting.task_id(nest.parent_task if nest else None, idx + shift)
     name = sub_agent_id(run_id, task) + ("" if generation == 1 else f"~{generation}")
-    contract = contracts.from_plan(plan, idx, run_id, sandbox=sandbox)  # type: ignore[arg-type]  # checked above
+    contract = nesting.contract(plan, idx, run_id, sandbox, nest)  # type: ignore[arg-type]  # checked above
     return ev.SubagentCreated(
         sub_agent_id=name,
-        step_idx=idx,
+        step_idx=idx + shift,
         task=task,
         title=plan.steps[idx].title,
         step_id=plan.steps[idx].id,

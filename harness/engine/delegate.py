@@ -2,47 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from harness.engine import attempt, combine, reports
 from harness.engine.context import Context
 from harness.model import events as ev
-from harness.model import limits
 from harness.model.ids import TaskId
 from harness.model.lifecycle import State
-from harness.model.state import StepState
 from harness.model.verdict import Failure, Reason
 
 
-async def delegate(ctx: Context, task: TaskId, needs: tuple[int, ...]) -> None:
-    """Starts the step where its needs are, tries as often as the contract allows, and parks or fails it."""
+async def try_once(ctx: Context, task: TaskId, needs: tuple[int, ...]) -> None:
+    """Starts the step where its needs are, makes one attempt and parks what is ready; what no attempt can mend fails it.
+
+    Done again after a crash it goes on from wherever the log says the step is.
+    """
     if ctx.step(task).state is State.CREATED:
         start = await combine.start_point(ctx, task, needs)
         if isinstance(start, Failure):
             fail(ctx, task, start)
             return
         ctx.note(task, ev.SubagentStarted, start_point=start, branch=ctx.branch(task))
-    failure = await _attempts(ctx, task)
-    if failure is not None:
-        fail(ctx, task, failure)
-    else:
-        park(ctx, task)
-
-
-async def _attempts(ctx: Context, task: TaskId) -> Failure | None:
-    """Tries until an attempt is ready to park; what the log says of earlier attempts counts, whoever made them."""
-    while not ctx.step(task).ready:
-        step = ctx.step(task)
-        failure = last_failure(step)
-        if failure is not None and final(failure, step, ctx.contract(task).execution.max_retries):
-            return failure
+    if not ctx.step(task).ready:
         deadly = exhausted(ctx, task)
         if deadly is not None:
-            return deadly
-        if failure is not None:
-            await asyncio.sleep(pause_ms(failure, step, ctx.options.backoff_base_ms) / 1000)
-        await attempt.run(ctx, task, step.message or _message_before_retry(ctx, task))
-    return None
+            fail(ctx, task, deadly)
+            return
+        await attempt.run(ctx, task, ctx.step(task).message or _message_before_retry(ctx, task))
+    if ctx.step(task).ready:
+        park(ctx, task)
 
 
 def _message_before_retry(ctx: Context, task: TaskId) -> str | None:
@@ -57,28 +43,6 @@ def exhausted(ctx: Context, task: TaskId) -> Failure | None:
     if deaths <= ctx.options.recoveries:
         return None
     return Failure(Reason.RECOVERIES_EXHAUSTED, f"the coordinator died {deaths} times in step {task}")
-
-
-def last_failure(step: StepState) -> Failure | None:
-    """Why the last finished attempt failed, from the log."""
-    if step.last_reason is None:
-        return None
-    reason = Reason(step.last_reason)
-    return Failure(reason, step.message or "", step.last_paths, retry_after_ms=step.last_retry_ms)
-
-
-def final(failure: Failure, step: StepState, max_retries: int) -> bool:
-    """Whether no further attempt may be made; a rate limit pauses without using up a retry, but not for ever."""
-    if failure.reason is Reason.RATE_LIMITED:
-        return step.pauses > limits.RATE_LIMIT_PAUSES
-    return not failure.retryable or step.failed_attempts > max_retries
-
-
-def pause_ms(failure: Failure, step: StepState, base_ms: int) -> int:
-    """How long to wait: what the agent asked for, or base x 2^(fail_count - 1) up to a ceiling."""
-    if failure.retry_after_ms is not None:
-        return min(failure.retry_after_ms, limits.RATE_LIMIT_CEILING_MS)
-    return min(base_ms << max(0, min(step.failed_attempts, 32) - 1), limits.BACKOFF_CEILING_MS)
 
 
 def park(ctx: Context, task: TaskId) -> None:
@@ -98,7 +62,7 @@ def park(ctx: Context, task: TaskId) -> None:
 def fail(ctx: Context, task: TaskId, failure: Failure) -> None:
     """The child failed before it parked."""
     step = ctx.step(task)
-    ctx.note(
+    failed = ctx.fact(
         task,
         ev.SubagentFailed,
         reason=failure.reason,
@@ -107,3 +71,4 @@ def fail(ctx: Context, task: TaskId, failure: Failure) -> None:
         kept_ref=step.kept_ref,
         commit=step.commit,
     )
+    ctx.journal.append(failed, ctx.task_failed(task, failure.reason))

@@ -50,14 +50,19 @@ class StepExecute:
         purpose: str,
         env: Mapping[str, str] | None = None,
         means: Means | None = None,
+        name: str | None = None,
     ) -> ProcessResult:
-        return await self._run(self._spec(argv, purpose, env, means), purpose, talk)
+        spec = self._spec(argv, purpose, env, means)
+        return await self._run(spec if name is None else self._beside(spec, name), purpose, talk)
 
     async def aside(
         self, argv: Sequence[str], *, name: str, on_output: OnOutput, env: Mapping[str, str] | None = None
     ) -> ProcessResult:
-        spec = replace(self._spec(argv, "tool", env), log=self.log.with_name(f"{self.log_name}-{name}.log"))
-        return await self._run(spec, "tool", on_output=on_output)
+        return await self._run(self._beside(self._spec(argv, "tool", env), name), "tool", on_output=on_output)
+
+    def _beside(self, spec: ProcessSpec, name: str) -> ProcessSpec:
+        """With a log of its own: two programs cannot write to one at once."""
+        return replace(spec, log=self.log.with_name(f"{self.log_name}-{name}.log"))
 
     def _spec(
         self,

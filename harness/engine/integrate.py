@@ -11,28 +11,23 @@ from harness.model.lifecycle import State
 from harness.model.verdict import Failure, Reason
 
 
-async def integrate(ctx: Context, task: TaskId, needs: tuple[int, ...]) -> None:
-    """A parked step becomes completed or failed; nothing is half-applied."""
+async def integrate(ctx: Context, task: TaskId, needs: tuple[int, ...]) -> Failure | None:
+    """A parked step becomes completed, or stays parked with the failure that keeps it out; nothing is half-applied."""
     broken = [need for need in needs if ctx.step(ctx.task(need)).final_status != "completed"]
     if broken:
-        failure = Failure(Reason.DEPENDENCY_FAILED, f"step {task} stands on step {broken[0]}, which was not integrated")
-        await refuse(ctx, task, failure)
-        return
+        return Failure(Reason.DEPENDENCY_FAILED, f"step {task} stands on step {broken[0]}, which was not integrated")
     deadly = delegate.exhausted(ctx, task)
     if deadly is not None:
-        await refuse(ctx, task, deadly)
-        return
+        return deadly
     head = await restored_head(ctx)
     merged = await combine.onto(ctx, head, task)
     if isinstance(merged, Failure):
-        await refuse(ctx, task, merged)
-        return
+        return merged
     tree = await ctx.offload(ctx.parts.vcs.tree_of, merged)
-    failure_or_none = await _gate(ctx, task, merged, tree)
-    if failure_or_none is not None:
-        await refuse(ctx, task, failure_or_none)
-        return
-    await _advance(ctx, task, head, merged, tree)
+    failure = await _gate(ctx, task, merged, tree)
+    if failure is None:
+        await _advance(ctx, task, head, merged, tree)
+    return failure
 
 
 async def _gate(ctx: Context, task: TaskId, merged: CommitId, tree: TreeId) -> Failure | None:
@@ -74,7 +69,9 @@ async def _advance(ctx: Context, task: TaskId, head: CommitId, merged: CommitId,
 
 
 def note_merged(ctx: Context, task: TaskId, head: CommitId, merged: CommitId, tree: TreeId) -> None:
-    ctx.note(task, ev.WorktreeMerged, commit=ctx.step(task).commit, merge_commit=merged, previous=head, tree=tree)
+    commit = ctx.step(task).commit
+    fact = ctx.fact(task, ev.WorktreeMerged, commit=commit, merge_commit=merged, previous=head, tree=tree)
+    ctx.journal.append(fact, ctx.task_succeeded(task, merged))
 
 
 async def refuse(ctx: Context, task: TaskId, failure: Failure) -> None:
@@ -88,7 +85,7 @@ async def refuse(ctx: Context, task: TaskId, failure: Failure) -> None:
     )
     kept = await keep.work(ctx, task, step.attempts, taken, failure.reason)
     conflicts = [{"path": path} for path in failure.paths] if failure.reason is Reason.MERGE_CONFLICT else []
-    ctx.note(
+    failed = ctx.fact(
         task,
         ev.IntegrationFailed,
         reason=failure.reason,
@@ -97,10 +94,11 @@ async def refuse(ctx: Context, task: TaskId, failure: Failure) -> None:
         conflicts=conflicts,
         kept_ref=kept,
     )
+    ctx.journal.append(failed, ctx.task_failed(task, failure.reason))
 
 
-async def close(ctx: Context, task: TaskId) -> None:
-    """Terminal clean-up, then exactly one `agent.subagent_closed`."""
+async def close(ctx: Context, task: TaskId, *then: ev.Fact) -> None:
+    """Terminal clean-up, then exactly one `agent.subagent_closed`; what follows from it is logged with it."""
     step = ctx.step(task)
     merged = step.state is State.COMPLETED
     reports.finish(ctx, task)
@@ -117,7 +115,7 @@ async def close(ctx: Context, task: TaskId) -> None:
         final_status="completed" if merged else "failed",
         close_reason=Reason.MERGED if merged else step.close_reason,
     )
-    ctx.journal.append(*removed, closed)
+    ctx.journal.append(*removed, closed, *then)
     reports.place(ctx, task)
 
 

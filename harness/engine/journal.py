@@ -39,14 +39,15 @@ class Journal:
         """Durable, when a fact announces an effect, before it returns; after a failure every later call raises the same error."""
         if self.broken is not None:
             raise self.broken
-        failpoints.hit(f"before:{facts[0].type}")
+        for fact in facts:
+            failpoints.hit(f"before:{fact.type}")
         try:
             self.state = self._store.append(self.lease, facts)
         except OrchestrixError as error:
             self.broken = error
             raise
-        failpoints.hit(f"after:{facts[-1].type}")
         for fact in facts:
+            failpoints.hit(f"after:{fact.type}")
             if isinstance(fact, StepFact):
                 self._facts[fact.sub_agent_id].append(fact)
             if isinstance(fact, SubagentWaitingForMerge | SubagentFailed):

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 from harness.engine import create, failpoints, record, recover, speculate
 from harness.engine.context import Context
-from harness.engine.coordinator import Coordinator
 from harness.engine.journal import Journal, Watch
 from harness.engine.offload import Offload
 from harness.engine.options import Options
 from harness.engine.parts import Parts
 from harness.errors import EnvironmentProblem, Fenced, OrchestrixError
 from harness.model import events as ev
-from harness.model import limits
-from harness.model.plan import Plan
-from harness.model.schedule import schedule
+from harness.model import limits, rounds
+from harness.model.nesting import Nest
 from harness.model.state import RunState
 from harness.ports import Lease
 
@@ -30,23 +28,31 @@ async def begin(
     return await carry_on(parts, lease, holder, watch)
 
 
-async def carry_on(parts: Parts, lease: Lease, holder: dict[str, object], watch: Watch) -> RunState:
-    """From wherever the log says the run is; the lease is given back however this ends."""
+async def carry_on(
+    parts: Parts, lease: Lease, holder: Mapping[str, object], watch: Watch, above: Context | None = None
+) -> RunState:
+    """From wherever the log says the run is; the lease is given back however this ends.
+
+    A nested run shares the places of the run above it: both together have no more attempts at once than it allows.
+    """
     offload = Offload()
     try:
         state = parts.store.state(lease.run_id)
         journal = Journal(parts.store, lease, state, watch)
-        plan = Plan.model_validate(dict(state.plan))
+        options = Options.from_dict(state.options)
         ctx = Context(
             run_id=lease.run_id,
-            plan=plan,
-            schedule=schedule(plan),
-            options=Options.from_dict(state.options),
+            plan=rounds.plan(state.goal, state.rounds),
+            schedule=rounds.order(state.rounds),
+            options=options,
             parts=parts,
             journal=journal,
             offload=offload,
+            holder=holder,
+            slots=above.slots if above else asyncio.Semaphore(options.jobs),
+            nest=Nest.of(state),
         )
-        return await _coordinate(ctx, holder)
+        return await _coordinate(ctx)
     except OSError as error:
         raise EnvironmentProblem(
             f"run {lease.run_id} stopped: {error.strerror or error}"
@@ -59,24 +65,26 @@ async def carry_on(parts: Parts, lease: Lease, holder: dict[str, object], watch:
             parts.store.release(lease)
 
 
-async def _coordinate(ctx: Context, holder: dict[str, object]) -> RunState:
+async def _coordinate(ctx: Context) -> RunState:
     journal = ctx.journal
     resumed = journal.state.coordinators > 0
     if resumed:
         journal.remember(ctx.parts.store.events(ctx.run_id))
-    journal.append(ev.RunStarted(epoch=journal.lease.epoch, holder=dict(holder), resumed=resumed))
+    journal.append(ev.RunStarted(epoch=journal.lease.epoch, holder=dict(ctx.holder), resumed=resumed))
     try:
         async with _heartbeat(ctx), speculate.none_left(ctx):
             await ctx.offload(ctx.parts.vcs.seal_parent, ctx.run_id)
             ctx.tracked = await ctx.offload(ctx.parts.vcs.tracked, ".orchestrix")
             await recover.recover(ctx)
-            await Coordinator(ctx).run()
+            await ctx.parts.drive(ctx)
     except asyncio.CancelledError:
         journal.append(ev.RunCancelled(cause="a signal asked the coordinator to stop"))
         raise
     except (OrchestrixError, OSError):
         _stop_if_replaced(ctx)
         raise
+    if journal.state.waiting is not None:
+        return journal.state
     # The record comes last: where it is, nothing of the run is left to do.
     if not ctx.options.keep:
         await ctx.offload(ctx.parts.vcs.forget_run, ctx.run_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from harness.model import limits
@@ -25,6 +25,10 @@ class Options:
     backoff_base_ms: int = limits.BACKOFF_BASE_MS
     recoveries: int = limits.RECOVERIES
     replay: str = ""  # the digest of the recording that takes the agents' place
+    errors: Mapping[str, str] = field(default_factory=dict)
+    budget: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint_ms: int = limits.CHECKPOINT_MS
+    planning: Mapping[str, Any] = field(default_factory=dict)  # of a run that begins with a goal: how it is planned
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

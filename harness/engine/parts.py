@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.model.contract import Contract
-from harness.ports import Agent, Clock, Execute, Processes, Store, Tools, Vcs
+from harness.ports import Agent, Clock, Execute, Model, Processes, Store, Tools, Vcs
+
+if TYPE_CHECKING:
+    from harness.engine.context import Context  # holds these parts
 
 
 class OnTool(Protocol):
@@ -33,3 +36,5 @@ class Parts:
     environment: Callable[[tuple[str, ...]], Mapping[str, str]]
     runs_dir: Path
     checkout: Path
+    drive: Callable[[Context], Awaitable[None]]  # decides what is next until the run has ended or waits
+    model: Callable[[], Model | None] = lambda: None  # asked for when a decision needs one

@@ -11,7 +11,11 @@ from harness.errors import ContractViolation
 from harness.model import candidates, limits
 from harness.model.plan import Check, Command, Criterion, Plan, Step
 
-DEFAULT_TOOLS = ("read_file", "write_file", "edit_file", "delete_file", "move_file", "apply_patch", "run")
+DEFAULT_TOOLS = (
+    *("read_file", "list_dir", "glob", "grep", "git_diff"),
+    *("write_file", "edit_file", "delete_file", "move_file", "apply_patch", "run"),
+)
+NESTED = "steps"
 REPORT_PATTERN = ".orchestrix/step-<idx>-result.md"
 
 
@@ -78,6 +82,8 @@ class Work(_Part):
     env: dict[str, str] = Field(default_factory=dict)
     setup: tuple[Command, ...] = ()
     allow_empty: bool = False
+    decompose: Literal["never", "auto", "always"] = "auto"
+    subplan: dict[str, Any] | None = None
 
 
 class Limits(_Part):
@@ -163,6 +169,8 @@ def agent_of(step: Step) -> str:
         return "actions"
     if step.command is not None:
         return "command"
+    if step.steps is not None:
+        return NESTED
     return step.agent or ""
 
 
@@ -209,5 +217,6 @@ def from_plan(plan: Plan, idx: int, run_id: str, *, sandbox: Literal["auto", "bw
             env=step.env or {},
             setup=_setup(step),
             allow_empty=bool(step.allow_empty),
+            decompose=step.decompose or "auto",
         ),
     )

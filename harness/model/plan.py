@@ -12,7 +12,7 @@ Text = Annotated[str, StringConstraints(max_length=limits.TEXT_CHARS, pattern=r"
 Title = Annotated[str, StringConstraints(min_length=1, max_length=limits.TITLE_CHARS, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Word = Annotated[str, StringConstraints(min_length=1, max_length=limits.TEXT_CHARS, pattern=r"^[^\x00]+$")]
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
-ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:*-]{1,100}$")]
+ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:*/-]{1,100}$")]
 EnvName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,200}$")]
 # A list of arguments is run as it is; one string is run by `sh -c`, as its author wrote it.
 Command = Annotated[list[Word], Field(min_length=1)] | Word
@@ -118,6 +118,7 @@ class _StepSettings(_Part):
     env: dict[EnvName, Text] | None = None
     setup: list[Command] | Word | None = None
     allow_empty: bool | None = None
+    decompose: Literal["never", "auto", "always"] | None = None
 
 
 class Defaults(_StepSettings):
@@ -131,9 +132,28 @@ class Step(_StepSettings):
     title: Title
     description: Text = ""
     needs: list[Need] = []
+    priority: Annotated[int, Field(ge=-limits.PRIORITY, le=limits.PRIORITY)] = 0
     owns: Annotated[list[Word], Field(min_length=1)] | None = None
     command: Annotated[list[Word], Field(min_length=1)] | None = None
     actions: Annotated[list[Action], Field(min_length=1)] | None = None
+    steps: Annotated[list[Step], Field(min_length=1, max_length=limits.PLAN_STEPS)] | None = None
+
+
+class Budget(_Part):
+    """What the run may use at most; when one of them ends, the run stops and can be resumed with more."""
+
+    tokens: Annotated[int, Field(ge=1)] | None = None
+    cost_usd: Annotated[float, Field(gt=0)] | None = None
+    attempts: Annotated[int, Field(ge=1)] | None = None
+    wall_time: Milliseconds | None = None
+
+    def as_dict(self) -> dict[str, int | float]:
+        """The budgets that are set, by the names that the log uses."""
+        given = {name: getattr(self, name) for name in type(self).model_fields}
+        return {_LOGGED.get(name, name): value for name, value in given.items() if value is not None}
+
+
+_LOGGED = {"wall_time": "wall_ms"}
 
 
 class Plan(_Part):
@@ -149,4 +169,5 @@ class Plan(_Part):
     on_failure: Literal["continue", "stop"] = "continue"
     overlap: Literal["serialize", "refuse", "allow"] = "serialize"
     ownership_exceptions: bool = False
+    budget: Budget = Budget()
     steps: Annotated[list[Step], Field(min_length=1, max_length=limits.PLAN_STEPS)]

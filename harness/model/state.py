@@ -8,8 +8,9 @@ from types import MappingProxyType
 from typing import Any
 
 from harness.errors import IllegalTransition
+from harness.model import budget, lifecycle, usage, workflow_fold
 from harness.model import events as ev
-from harness.model import lifecycle, usage
+from harness.model.budget import Spent
 from harness.model.ids import TaskId
 from harness.model.lifecycle import RunStatus, State
 
@@ -52,6 +53,22 @@ class StepState:
     started_at: str | None = None
     ended_at: str | None = None
     usage: Mapping[str, Any] = field(default_factory=dict)
+    decided: str | None = None  # the node that has the task now; None while nobody has
+    next_attempt_at: str | None = None
+    pause_ms: int = 0
+    refused: bool = False  # parked work that cannot be integrated as it is
+    escalated: bool = False
+    rejected: bool = False
+    granted: int = 0  # tries that a person allowed beyond the contract's
+    analysis: str | None = None
+    recovering: bool = False
+    spawns: int = 0
+    child_run: str | None = None  # the nested run that has the task now
+    last_child: str | None = None
+    child_plan: Mapping[str, Any] = field(default_factory=dict)
+    child_status: str | None = None
+    child_head: str | None = None
+    since: int = 0  # the line of the log that created the sub-agent
 
     @property
     def done(self) -> bool:
@@ -80,7 +97,21 @@ class RunState:
     coordinators: int = 0
     steps: MappingProxyType[str, StepState] = field(default_factory=lambda: MappingProxyType({}))
     superseded: tuple[StepState, ...] = ()
+    parent_run: str | None = None
+    parent_task: str | None = None
+    within: Mapping[str, Any] | None = None
+    budget: Mapping[str, Any] = field(default_factory=dict)
+    spent: Spent = field(default_factory=Spent)
+    decided: str | None = None  # the node that has the run as a whole now
+    rounds: tuple[Mapping[str, Any], ...] = ()  # the plans of a run, in order; a run of a plan file has one
+    partial: bool = False
+    more_work: bool | None = None  # None while nobody has looked at this round's results
+    missing: str = ""
+    final_response: str = ""
+    waiting: str | None = None
+    waiting_tasks: tuple[str, ...] = ()  # those that a person must decide about, nested ones included
     last_seq: int = 0
+    last_ts: str = ""
     last_hash: str = ev.GENESIS
 
     @property
@@ -120,7 +151,8 @@ def evolve(state: RunState, envelope: ev.Envelope) -> RunState:
         state = handler(state, fact, envelope.ts)
     elif isinstance(fact, ev.StepFact):
         _live(state, fact)
-    return replace(state, last_seq=envelope.seq, last_hash=envelope.hash)
+    spent = state.spent + budget.used_by(fact) + budget.driven(fact, state.last_ts, envelope.ts)
+    return replace(state, spent=spent, last_seq=envelope.seq, last_ts=envelope.ts, last_hash=envelope.hash)
 
 
 def _created_run(state: RunState, fact: ev.RunCreated, ts: str) -> RunState:
@@ -130,6 +162,7 @@ def _created_run(state: RunState, fact: ev.RunCreated, ts: str) -> RunState:
         state,
         goal=fact.goal,
         plan=fact.plan,
+        rounds=(fact.plan,) if fact.plan.get("steps") else (),
         plan_path=fact.plan_path,
         plan_digest=fact.plan_digest,
         base=fact.base,
@@ -137,6 +170,10 @@ def _created_run(state: RunState, fact: ev.RunCreated, ts: str) -> RunState:
         target=fact.target,
         integration_ref=fact.integration_ref,
         options=fact.options,
+        budget=fact.options.get("budget", {}),
+        parent_run=fact.parent_run,
+        parent_task=fact.parent_task,
+        within=fact.within,
         created_at=ts,
     )
 
@@ -152,6 +189,7 @@ def _started_run(state: RunState, fact: ev.RunStarted, _ts: str) -> RunState:
         status=RunStatus.RUNNING,
         exit_code=None,
         finished_at=None,
+        waiting=None,
         coordinators=fact.epoch,
         steps=MappingProxyType(steps),
     )
@@ -168,7 +206,15 @@ def _cancelled(state: RunState, _fact: ev.RunCancelled, ts: str) -> RunState:
 
 
 def _finished(state: RunState, fact: ev.RunFinished, ts: str) -> RunState:
-    return replace(state, status=RunStatus(fact.status), exit_code=fact.exit_code, head=fact.head, finished_at=ts)
+    return replace(
+        state,
+        status=RunStatus(fact.status),
+        exit_code=fact.exit_code,
+        head=fact.head,
+        finished_at=ts,
+        decided=None,
+        more_work=None,
+    )
 
 
 def _landed(state: RunState, fact: ev.RunLanded, _ts: str) -> RunState:
@@ -192,6 +238,7 @@ def _created(state: RunState, fact: ev.SubagentCreated, _ts: str) -> RunState:
         origin=fact.origin,
         # Attempts are counted on: their number names logs and kept work, and none may be written over.
         attempts=0 if old is None else old.attempts,
+        since=state.last_seq + 1,
     )
     return replace(state, steps=MappingProxyType(state.steps | {fact.task: step}), superseded=superseded)
 
@@ -240,6 +287,11 @@ def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> St
         last_retry_ms=fact.retry_in_ms,
         message=None if fact.ok else fact.message,
         usage=usage.together((step.usage, fact.usage), {**step.usage, **fact.usage}),
+        decided=step.decided if fact.ok else None,
+        next_attempt_at=None,
+        analysis=step.analysis if fact.ok or not step.child_run else None,
+        child_run=step.child_run if fact.ok else None,
+        child_status=step.child_status if fact.ok else None,
     )
 
 
@@ -256,6 +308,7 @@ def _waiting(step: StepState, fact: ev.SubagentWaitingForMerge, _ts: str) -> Ste
         changed_paths=tuple(fact.changed_paths),
         report=fact.report,
         open_attempt=False,
+        decided=None,
     )
 
 
@@ -292,7 +345,13 @@ def _closed(step: StepState, fact: ev.SubagentClosed, _ts: str) -> StepState:
     expected = "completed" if step.state is State.COMPLETED else "failed"
     if fact.final_status != expected:
         raise IllegalTransition(f"sub-agent {step.sub_agent_id} is {step.state}, not {fact.final_status}")
-    return replace(step, state=_to(step, State.CLOSED), final_status=fact.final_status, close_reason=fact.close_reason)
+    return replace(
+        step,
+        state=_to(step, State.CLOSED),
+        final_status=fact.final_status,
+        close_reason=fact.close_reason,
+        decided=None,
+    )
 
 
 def _workspace(step: StepState, fact: ev.WorkspacePreparing, _ts: str) -> StepState:
@@ -345,4 +404,5 @@ _HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {
     ev.WorkspacePreparing: _step_handler(_workspace),
     ev.WorkspaceRemoved: _step_handler(_workspace_gone),
     ev.WorkKept: _step_handler(_kept),
+    **workflow_fold.HANDLERS,
 }

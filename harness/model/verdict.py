@@ -33,6 +33,7 @@ class Reason(StrEnum):
     RECOVERIES_EXHAUSTED = "recoveries_exhausted"
     CANCELLED = "cancelled"
     RATE_LIMITED = "rate_limited"
+    NESTED_FAILED = "nested_failed"
     AUTH_FAILED = "auth_failed"
     CONTEXT_FULL = "context_full"
 
@@ -69,6 +70,7 @@ _FINAL = {
     Reason.STOPPED,
     Reason.CANCELLED,
     Reason.RECOVERIES_EXHAUSTED,
+    Reason.NESTED_FAILED,
 }
 
 

@@ -25,6 +25,9 @@ def run(state: RunState, *, held: bool) -> dict[str, Any]:
         "created_at": state.created_at,
         "finished_at": state.finished_at,
         "usage": state.usage,
+        "waiting": state.waiting,
+        "parent_run": state.parent_run,
+        "final_response": state.final_response,
         "steps": [step(item, state.run_id) for item in state.ordered()],
     }
 
@@ -42,6 +45,9 @@ def step(item: StepState, run_id: str) -> dict[str, Any]:
         "close_reason": item.close_reason,
         "message": item.message,
         "attempts": item.attempts,
+        "escalated": item.escalated,
+        "nested_run": item.last_child,
+        "next_attempt_at": item.next_attempt_at if not item.done else None,
         "start_point": item.start_point,
         "commit": item.commit,
         "merge_commit": item.merge_commit,
@@ -51,3 +57,12 @@ def step(item: StepState, run_id: str) -> dict[str, Any]:
         "conflicts": [conflict["path"] for conflict in item.conflicts],
         "usage": dict(item.usage),
     }
+
+
+def next_step(state: RunState) -> str:
+    """What a person can do about a run that waits."""
+    asked = state.waiting_tasks
+    if asked:
+        return f"orchestrix approve {state.run_id} {asked[0]}, or orchestrix reject {state.run_id} {asked[0]}"
+    more = " --budget NAME=VALUE" if state.rounds else ""
+    return f"orchestrix resume {state.run_id}{more}"

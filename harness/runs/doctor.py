@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import platform
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.errors import OrchestrixError
+from harness.errors import ModelFailed, OrchestrixError
+from harness.model import limits
+from harness.ports import Message
 from harness.runs import clean
 from harness.vcs import git
 from harness.wiring import Project
@@ -26,8 +30,8 @@ class Finding:
         return asdict(self)
 
 
-def examine(start: Path) -> list[Finding]:
-    """Every finding; a check that cannot be made is a finding, too."""
+def examine(start: Path, *, ask_model: bool = False) -> list[Finding]:
+    """Every finding; a check that cannot be made is a finding, too. The model is only called when `ask_model` says so."""
     findings = [Finding("python", True, platform.python_version())]
     try:
         project = Project.at(start)
@@ -37,6 +41,7 @@ def examine(start: Path) -> list[Finding]:
         ("repository", _repository),
         ("sandbox", _sandbox),
         ("workspace", _workspaces),
+        ("model", functools.partial(_model, ask=ask_model)),
         ("log", _log),
         ("leftovers", _leftovers),
     )
@@ -70,6 +75,34 @@ def _sandbox(project: Project) -> Iterator[Finding]:
 def _workspaces(project: Project) -> Iterator[Finding]:
     kind = project.choose_workspaces()
     yield Finding("workspace", True, f"{kind.name}: {kind.why}")
+
+
+def _model(project: Project, *, ask: bool) -> Iterator[Finding]:
+    access = project.model_access
+    if access is None:
+        yield Finding("model", True, "none is configured; plans that name no model need none", needed=False)
+        return
+    where = access.base_url or "its provider"
+    key = "with a key" if access.key else "without a key"
+    if not ask:
+        yield Finding(
+            "model", True, f"{access.label} at {where}, {key}; not asked", "--ask-model asks it", needed=False
+        )
+        return
+    try:
+        turn = asyncio.run(
+            project.model.converse(
+                "You are asked whether you can be reached.",
+                [Message("user", "Answer with one word.")],
+                [],
+                timeout_ms=limits.MODEL_PROBE_MS,
+            )
+        )
+    except ModelFailed as error:
+        yield Finding("model", False, f"{access.label} at {where}, {key}: {error.kind}: {error.message}", error.hint)
+        return
+    tokens = turn.usage.input_tokens + turn.usage.output_tokens
+    yield Finding("model", True, f"{access.label} at {where}, {key}; it answers ({tokens} tokens)")
 
 
 def _log(project: Project) -> Iterator[Finding]:

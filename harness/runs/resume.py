@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 from harness.engine import launch, record, signals
@@ -12,11 +13,18 @@ from harness.model import events as ev
 from harness.model.ids import RunId
 from harness.model.state import RunState
 from harness.ports import Lease
-from harness.runs import replay
+from harness.runs import replay, telemetry
 from harness.wiring import Project, holder
 
 
-def resume(project: Project, run_id: RunId, watch: Watch, *, accept_changed_plan: bool = False) -> RunState:
+def resume(
+    project: Project,
+    run_id: RunId,
+    watch: Watch,
+    *,
+    accept_changed_plan: bool = False,
+    budget: Mapping[str, int | float] | None = None,
+) -> RunState:
     """Continues from the log; a run that has ended is returned as it is; raises Busy while another coordinator lives."""
     parts = project.parts()
     state = parts.store.state(run_id)
@@ -34,7 +42,10 @@ def resume(project: Project, run_id: RunId, watch: Watch, *, accept_changed_plan
     lease = parts.store.acquire(run_id, who)
     if changed:
         _note_change(project, lease, state, changed)
-    return signals.run(launch.carry_on(parts, lease, who, watch))
+    if budget:
+        project.store.append(lease, [ev.BudgetChanged(budget=dict(budget))])
+    with telemetry.observing(project, watch) as observed:
+        return signals.run(launch.carry_on(parts, lease, who, observed))
 
 
 def _changed_plan(state: RunState) -> str | None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from harness.config.plan_file import LoadedPlan
 from harness.engine import create, launch, signals
 from harness.engine.journal import Watch
 from harness.engine.options import Options
 from harness.errors import Busy, EnvironmentProblem, UsageError
-from harness.model import candidates
+from harness.model import candidates, nesting
 from harness.model import contract as contracts
 from harness.model.ids import CommitId, RefName, RunId
+from harness.model.plan import Plan
 from harness.model.state import RunState
-from harness.runs import replay
+from harness.runs import budgets, replay, telemetry
 from harness.wiring import Project, holder
 
 
@@ -26,14 +29,12 @@ class Wish:
     base: str | None = None
     into: str | None = None
     run_id: str | None = None
+    budget: Mapping[str, int | float] = field(default_factory=dict)
 
 
 def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
     """The request, resolved against the repository; raises before anything is made."""
-    vcs = project.repository
-    target = RefName.branch(wish.into) if wish.into else vcs.head_branch()
-    base = _base(project, loaded, wish, target)
-    settings = project.settings
+    found = base(project, loaded.plan.base, wish)
     if project.recording is None:
         _agents_exist(project, loaded)
     replayed = "" if project.recording is None else replay.fitting(project.recording, loaded.plan)
@@ -42,35 +43,51 @@ def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
         schedule=loaded.schedule,
         plan_path=loaded.path if loaded.path == "-" else str(Path(loaded.path).resolve()),
         plan_digest=loaded.digest,
-        base=base,
-        target=target,
-        options=Options(
-            jobs=settings.parallel,
-            commit_time=project.clock.commit_time(),
-            sandbox=settings.sandbox,
-            workspace=settings.workspace_kind,
-            reports=settings.reports,
-            keep=settings.keep,
-            strict_parent=settings.strict_parent,
-            speculate=settings.speculate,
-            env_pass=tuple(settings.env_pass),
-            copy=tuple(settings.workspace_copy),
-            link=tuple(settings.workspace_link),
-            backoff_base_ms=settings.backoff_base_ms,
-            recoveries=settings.recoveries,
-            replay=replayed,
-        ),
+        base=found,
+        target=target(project, wish),
+        options=replace(options(project, loaded.plan.budget.as_dict(), wish), replay=replayed),
     )
 
 
-def _base(project: Project, loaded: LoadedPlan, wish: Wish, target: RefName | None) -> CommitId:
+def options(
+    project: Project, budget: budgets.Amounts, wish: Wish, planning: Mapping[str, Any] | None = None
+) -> Options:
+    """What binds the run from here on, by settings and wish; `budget` is the plan's own."""
+    settings = project.settings
+    return Options(
+        jobs=settings.parallel,
+        commit_time=project.clock.commit_time(),
+        sandbox=settings.sandbox,
+        workspace=settings.workspace_kind,
+        reports=settings.reports,
+        keep=settings.keep,
+        strict_parent=settings.strict_parent,
+        speculate=settings.speculate,
+        env_pass=tuple(settings.env_pass),
+        copy=tuple(settings.workspace_copy),
+        link=tuple(settings.workspace_link),
+        backoff_base_ms=settings.backoff_base_ms,
+        recoveries=settings.recoveries,
+        errors=dict(settings.errors),
+        budget=budgets.effective(budget, settings.budget, wish.budget),
+        checkpoint_ms=settings.checkpoint_every_ms,
+        planning=planning or {},
+    )
+
+
+def target(project: Project, wish: Wish) -> RefName | None:
+    """The branch to land on."""
+    return RefName.branch(wish.into) if wish.into else project.repository.head_branch()
+
+
+def base(project: Project, planned: str | None, wish: Wish) -> CommitId:
     """--base, then the plan's base, then the branch to land on, then HEAD."""
     vcs = project.repository
-    named = wish.base or loaded.plan.base
+    named = wish.base or planned
     if named:
         return vcs.resolve(named)
-    if wish.into and target is not None:
-        at = vcs.read_ref(target)
+    if wish.into:
+        at = vcs.read_ref(RefName.branch(wish.into))
         if at is not None:
             return at
     return vcs.resolve("HEAD")
@@ -78,15 +95,24 @@ def _base(project: Project, loaded: LoadedPlan, wish: Wish, target: RefName | No
 
 def _agents_exist(project: Project, loaded: LoadedPlan) -> None:
     known = project.agents
-    for idx, step in enumerate(loaded.plan.steps):
-        alone = contracts.agent_of(contracts.with_defaults(loaded.plan, step))
-        for name in candidates.of(loaded.plan, step) or (alone,):
-            found = known.available(name)
-            if not found.usable:
-                raise EnvironmentProblem(
-                    f"step {idx} wants agent {name!r}, which is not available: {found.detail}",
-                    hint=f"see `orchestrix agents`; known are {', '.join(known.names)}",
-                )
+    for idx, name in _agents(loaded.plan):
+        found = known.available(name)
+        if not found.usable:
+            raise EnvironmentProblem(
+                f"step {idx} wants agent {name!r}, which is not available: {found.detail}",
+                hint=f"see `orchestrix agents`; known are {', '.join(known.names)}",
+            )
+
+
+def _agents(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Path id and agent of every step, nested ones included."""
+    for idx, step in enumerate(plan.steps):
+        if step.steps is None:
+            alone = contracts.agent_of(contracts.with_defaults(plan, step))
+            yield from ((str(idx), name) for name in candidates.of(plan, step) or (alone,))
+        else:
+            inner = Plan.model_validate(nesting.plan(plan, step))
+            yield from ((f"{idx}.{place}", name) for place, name in _agents(inner))
 
 
 def start(project: Project, wanted: create.Request, wish: Wish, watch: Watch) -> RunState:
@@ -97,7 +123,8 @@ def start(project: Project, wanted: create.Request, wish: Wish, watch: Watch) ->
     lease = parts.store.acquire(run_id, who)
     if project.recording is not None:
         replay.adopt(project.recording, project.recording_of(run_id))
-    return signals.run(launch.begin(parts, lease, wanted, who, watch))
+    with telemetry.observing(project, watch) as observed:
+        return signals.run(launch.begin(parts, lease, wanted, who, observed))
 
 
 def new_id(project: Project, wanted: create.Request, wish: Wish) -> RunId:

@@ -11,7 +11,7 @@ from harness.model import limits
 from harness.sandbox.redact import Redactor, plain_text
 
 # One character takes up to four bytes.
-_EXCERPT_BYTES = 4 * limits.OUTPUT_EXCERPT_CHARS
+_TAIL_BYTES = 4 * limits.TOOL_OUTPUT_CHARS
 
 
 class Transcript:
@@ -77,14 +77,14 @@ class Transcript:
             if self.truncated:
                 self._straighten()
             end = os.lseek(self._handle, 0, os.SEEK_END)
-            begin = max(self._start, end - _EXCERPT_BYTES)
+            begin = max(self._start, end - _TAIL_BYTES)
             raw = os.pread(self._handle, end - begin, begin)
         except OSError as error:
             raise self._problem(error) from error
         finally:
             os.close(self._handle)
             self._closed = True
-        return plain_text(raw)[-limits.OUTPUT_EXCERPT_CHARS :]
+        return plain_text(raw)[-limits.TOOL_OUTPUT_CHARS :]
 
     def abandon(self) -> None:
         """Lets go of the file as it is, after something worse happened."""

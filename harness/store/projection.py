@@ -74,5 +74,7 @@ def sub_agent_rows(state: RunState) -> list[dict[str, Any]]:
 
 def touched(old: RunState, envelope: Envelope, new: RunState) -> Iterator[StepState]:
     """The sub-agents that one event changed or created; an event about a step changes no other one."""
+    if new.steps is old.steps:
+        return iter(())
     tasks = new.steps if envelope.task_id is None else (envelope.task_id,)
     return (new.steps[task] for task in tasks if new.steps[task] is not old.steps.get(task))

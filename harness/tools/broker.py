@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from harness.config.mcp_file import McpServer
 from harness.errors import ContractViolation, OrchestrixError, ToolFailed
 from harness.model import limits
 from harness.model.contract import Contract
-from harness.model.plan import ApplyPatch, DeleteFile, EditFile, MoveFile, WriteFile
-from harness.ports import Execute
-from harness.tools import apply_patch, files, run
+from harness.model.globs import Ownership
+from harness.ports import Execute, ToolOffer
+from harness.tools import mcp
 from harness.tools.inside import Inside
+from harness.tools.mcp import RemoteTool
+from harness.tools.table import TOOLS
+from harness.tools.tool import Reach, Tool
 
 _Arguments = TypeVar("_Arguments", bound=BaseModel)
-# A permission that allows more than the tool of its own name.
-_ALSO_ALLOWS = {"shell": "run"}
+# A permission that allows more than the tool of its own name: both start programs.
+_ALSO_ALLOWS = {"shell": "run", "run": "shell"}
 # Arguments that carry content: their size is told, not what they say, which may be long or secret.
-_BULK = frozenset({"content", "old", "new", "patch"})
+_BULK = frozenset({"content", "old", "new", "patch", "summary"})
 
 
 class OnTool(Protocol):
@@ -29,33 +35,69 @@ class OnTool(Protocol):
     def __call__(self, tool: str, arguments: Mapping[str, Any], *, allowed: bool, ok: bool, message: str) -> None: ...
 
 
-FILE_TOOLS: Mapping[str, tuple[type[BaseModel], Callable[[Any, Inside], str]]] = {
-    "read_file": (files.ReadFile, files.read_file),
-    "write_file": (WriteFile, files.write_file),
-    "edit_file": (EditFile, files.edit_file),
-    "delete_file": (DeleteFile, files.delete_file),
-    "move_file": (MoveFile, files.move_file),
-    "apply_patch": (ApplyPatch, apply_patch.apply_patch),
-}
-TOOLS = (*FILE_TOOLS, "run")
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What binds an agent that decides for itself beyond its contract: tools it lacks, and where it may not write."""
+
+    denied: frozenset[str] = frozenset()
+    owned_only: bool = False
 
 
 def allows(contract: Contract, tool: str) -> bool:
-    """Whether the contract lists this tool, by its own name or by a permission that includes it."""
-    return any(tool in {name, _ALSO_ALLOWS.get(name)} for name in contract.permissions.allowed_tools)
+    """Whether the contract lists this tool, by its own name or by a permission that includes it.
+
+    `finish` only ends the work, so that whoever may do anything may do it; `delegate` is a permission of its own.
+    """
+    permissions = contract.permissions
+    if tool == "finish":
+        return bool(permissions.allowed_tools)
+    if tool == "delegate":
+        return permissions.can_spawn_children and permissions.max_delegation_depth > 0
+    return any(tool in {name, _ALSO_ALLOWS.get(name)} for name in permissions.allowed_tools)
 
 
 class Broker:
     """The tools of one attempt."""
 
-    def __init__(self, contract: Contract, workspace: Path, execute: Execute, on_tool: OnTool) -> None:
+    def __init__(
+        self,
+        contract: Contract,
+        workspace: Path,
+        execute: Execute,
+        on_tool: OnTool,
+        *,
+        guard: Guard | None = None,
+        servers: Mapping[str, McpServer] | None = None,
+    ) -> None:
         self._contract = contract
-        self._inside = Inside(workspace)
-        self._execute = execute
+        self._servers = servers or {}
+        self._remote: dict[str, RemoteTool] = {}
+        self._reach = Reach(contract, Inside(workspace), execute)
         self._on_tool = on_tool
+        self._guard = guard or Guard()
+
+    @contextlib.asynccontextmanager
+    async def offered(self) -> AsyncIterator[Sequence[ToolOffer]]:
+        """What a model may be offered: what would not be denied. MCP servers run as long as this is open."""
+        own = [
+            ToolOffer(name, tool.description, tool.parameters())
+            for name, tool in TOOLS.items()
+            if allows(self._contract, name) and name not in self._guard.denied and name != "run"
+        ]
+        async with mcp.opened(self._wanted_servers(), self._reach.execute) as remote:
+            self._remote = {name: tool for name, tool in remote.items() if allows(self._contract, name)}
+            yield own + [
+                ToolOffer(_spelled(name), tool.description, tool.schema) for name, tool in self._remote.items()
+            ]
+
+    def _wanted_servers(self) -> dict[str, McpServer]:
+        """A server of which nothing is allowed is not started."""
+        prefixes = {name.partition("/")[0] for name in self._contract.permissions.allowed_tools}
+        return {name: server for name, server in self._servers.items() if f"mcp:{name}" in prefixes}
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """What the tool answered; raises ContractViolation when it is not allowed, ToolFailed when it did not work."""
+        tool = next((name for name in self._remote if _spelled(name) == tool), tool)
         try:
             answer = await self._do(tool, arguments)
         except OrchestrixError as error:
@@ -65,14 +107,27 @@ class Broker:
         self._on_tool(tool, told(arguments), allowed=True, ok=True, message="")
         return answer
 
-    async def _do(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        self._permit(tool)
-        if tool == "run":
-            return await run.run(_checked(tool, run.Run, arguments), self._execute)
-        shape, act = FILE_TOOLS[tool]
-        return act(_checked(tool, shape, arguments), self._inside)
+    async def _do(self, name: str, arguments: Mapping[str, Any]) -> str:
+        if name in self._remote:
+            return await self._do_remote(name, arguments)
+        tool = self._permitted(name)
+        checked = _checked(name, tool.arguments, arguments)
+        if self._guard.owned_only:
+            self._within_ownership(tool.changes(checked))
+        return await tool.act(checked, self._reach)
 
-    def _permit(self, tool: str) -> None:
+    async def _do_remote(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """Once more where the answer breaks the tool's own schema, then the fallback, which is a call like any other."""
+        tool = self._remote[name]
+        for last in (False, True):
+            try:
+                return await tool.call(arguments)
+            except ToolFailed as error:
+                if error.details.get("ending") != mcp.INVALID_OUTPUT or (last and tool.fallback is None):
+                    raise
+        return await self.call(tool.fallback or "", arguments)
+
+    def _permitted(self, tool: str) -> Tool:
         step = self._contract.parent.step_idx
         if tool not in TOOLS:
             raise ContractViolation(
@@ -83,6 +138,28 @@ class Broker:
             raise ContractViolation(
                 f"step {step} may not use the tool {tool}", hint=f"its contract allows: {allowed}; see `allowed_tools`"
             )
+        if tool in self._guard.denied:
+            raise ContractViolation(
+                f"step {step} may not use the tool {tool}: it is guarded",
+                hint="the user can enable it: see `builtin.enable`",
+            )
+        return TOOLS[tool]
+
+    def _within_ownership(self, paths: Sequence[str]) -> None:
+        """The verdict stands behind this; here a model learns at once instead of after its work."""
+        ownership = self._contract.ownership
+        owned = Ownership(ownership.paths)
+        outside = [path for path in paths if not owned.covers(path) and path != self._contract.report_path]
+        if outside and not ownership.exceptions_allowed:
+            raise ContractViolation(
+                f"step {self._contract.parent.step_idx} may not change {outside[0]!r:.200}",
+                hint=f"it owns {', '.join(ownership.paths or ())}",
+            )
+
+
+def _spelled(name: str) -> str:
+    """A name as providers accept it for a tool."""
+    return name.replace(":", "__").replace("/", "__")
 
 
 def _checked(tool: str, shape: type[_Arguments], arguments: Mapping[str, Any]) -> _Arguments:

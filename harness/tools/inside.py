@@ -119,6 +119,42 @@ class Inside:
                 raise ToolFailed(f"{target} exists already", hint="delete it first", path=target)
             os.rename(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
 
+    def entries(self, path: str) -> list[tuple[str, str]]:
+        """Names in a directory, sorted, each with its mark: `/` a directory, `@` a link, nothing a file."""
+        with self._directory(path) as handle, _told(path), os.scandir(handle) as found:
+            marked = [(entry.name, _mark(entry)) for entry in found if entry.name.casefold() != ".git"]
+        return sorted(marked)
+
+    def files(self) -> Iterator[str]:
+        """Every file and link to one, as a relative path; links are not followed, git's and our own files left out."""
+        for folder, folders, names, _ in os.fwalk(self._root):
+            above = os.path.relpath(folder, self._root).removeprefix(".").lstrip("/")
+            prefix = f"{above}/" if above else ""
+            folders[:] = sorted(
+                name for name in folders if name.casefold() != ".git" and (above.casefold(), name.casefold()) != _OWN
+            )
+            yield from (prefix + name for name in sorted(names) if name.casefold() != ".git")
+
+    def resolved(self, path: str) -> str:
+        """Where a path leads, links followed; `.` is the workspace. Raises ToolFailed when nothing is there."""
+        if _is_root(path):
+            return "."
+        with self.spot(path, follow=True) as spot:
+            if spot.mode() is None:
+                raise ToolFailed(f"{path} does not exist", path=path)
+            return f"./{spot.path}"
+
+    @contextlib.contextmanager
+    def _directory(self, path: str) -> Iterator[int]:
+        with contextlib.ExitStack() as stack, _told(path):
+            if _is_root(path):
+                handle = os.open(self._root, _DIRECTORY)
+            else:
+                spot = stack.enter_context(self.spot(path, follow=True))
+                handle = os.open(spot.name, _DIRECTORY, dir_fd=spot.directory)
+            stack.callback(os.close, handle)
+            yield handle
+
     def make_directory_for(self, path: str) -> None:
         with self.spot(path, make=True):
             pass
@@ -234,6 +270,16 @@ class _Walk:
         return ContractViolation(
             f"{self._path!r:.200} {why}", hint="use a relative path to a file of the workspace", path=self._path[:200]
         )
+
+
+def _is_root(path: str) -> bool:
+    return bool(path) and not path.startswith("/") and not _words(path)
+
+
+def _mark(entry: os.DirEntry[str]) -> str:
+    if entry.is_symlink():
+        return "@"
+    return "/" if entry.is_dir(follow_symlinks=False) else ""
 
 
 def _words(path: str) -> list[str]:

@@ -11,6 +11,7 @@ import pygit2
 from pygit2.enums import FileMode
 
 from harness.errors import GitFailed, UsageError
+from harness.model import limits
 from harness.model.changes import Change, Kind
 from harness.model.ids import CommitId, TreeId
 from harness.vcs.git import text
@@ -92,6 +93,21 @@ class Objects:
         with translated("reading a tree"):
             yield from self._files(self._root(tree), "")
 
+    @translated("reading a tree")
+    def paths(self, oid: str) -> tuple[str, ...]:
+        """Every path of a tree or commit, sorted; a submodule is one path."""
+        return tuple(sorted(map(text, self._paths(self.entries(str(self._root(oid).id)), b""))))
+
+    @translated("reading a file")
+    def content(self, oid: str, path: str) -> bytes | None:
+        """A regular file of a tree or commit; None where there is none, or one above TOOL_READ_BYTES."""
+        try:
+            found = self._root(oid)[path]
+        except KeyError:
+            return None
+        regular = found.filemode in (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
+        return bytes(found.data) if regular and found.size <= limits.TOOL_READ_BYTES else None
+
     @translated("reading a file")
     def blob(self, oid: str) -> bytes:
         return bytes(self._get(oid).data)
@@ -127,6 +143,13 @@ class Objects:
                 for name, item in folder.items()
             }
         )
+
+    def _paths(self, entries: Entries, prefix: bytes) -> Iterator[bytes]:
+        for name, (mode, oid) in entries.items():
+            if mode == FileMode.TREE:
+                yield from self._paths(self.entries(oid), prefix + name + b"/")
+            else:
+                yield prefix + name
 
     def _compare(self, before: Entries, after: Entries, prefix: bytes, kinds: dict[bytes, Kind]) -> None:
         for name in before.keys() | after.keys():

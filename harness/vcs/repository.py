@@ -139,6 +139,14 @@ class Repository:
         counts = [row.split(b"\t", 2)[:2] for row in listed]
         return sum(1 if added == b"-" else int(added) + int(removed) for added, removed in counts)
 
+    def paths(self, commit: CommitId) -> tuple[str, ...]:
+        """Every path in the tree of a commit, sorted."""
+        return self._objects.paths(commit)
+
+    def content(self, commit: CommitId, path: str) -> bytes | None:
+        """A regular file of a commit; None where there is none, or one too large to be read by a person."""
+        return self._objects.content(commit, path)
+
     def merge(self, ours: CommitId, theirs: CommitId, base: CommitId) -> Merge:
         """The three-way merge that `git merge` would make with this base, attributes included; touches no checkout."""
         return self._merger.three_way(self._private_of(self._run), ours=ours, theirs=theirs, base=base)

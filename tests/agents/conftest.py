@@ -27,7 +27,7 @@ from harness.model.events import StepFact
 from harness.model.process import Means, ProcessResult, ProcessSpec, Rights
 from harness.ports import Agent, Job, OnOutput, Outcome, Talk
 from harness.sandbox import choice
-from harness.tools.broker import Broker
+from harness.tools.broker import Broker, Guard
 from tests.sandbox.conftest import marker
 
 __all__ = ["marker"]
@@ -110,9 +110,11 @@ class Stage:
     root: Path
     told: list[tuple[str, bool, bool]] = field(default_factory=list)
     facts: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    noted: list[StepFact] = field(default_factory=list)
+    guard: Guard | None = None
 
     def note(self, kind: type[StepFact], **values: object) -> None:
-        kind(sub_agent_id="s", step_idx=3, task="3", **values)
+        self.noted.append(kind(sub_agent_id="s", step_idx=3, task="3", **values))
         self.facts.append((kind.type, values))
 
     @property
@@ -138,7 +140,7 @@ class Stage:
             log=self.root / "log",
             note=self.note,
         )
-        return await agent.perform(job, Broker(contract, self.workspace, execute, on_tool), execute)
+        return await agent.perform(job, Broker(contract, self.workspace, execute, on_tool, guard=self.guard), execute)
 
     def files(self) -> dict[str, str]:
         found = [path for path in self.workspace.rglob("*") if path.is_file()]

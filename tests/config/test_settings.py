@@ -40,6 +40,21 @@ def test_defaults(tmp_path):
         ("backoff_base", "1000ms", "default"),
         ("resume_sessions", False, "default"),
         ("recoveries", 3, "default"),
+        ("errors", {}, "default"),
+        ("budget.tokens", None, "default"),
+        ("budget.cost_usd", None, "default"),
+        ("budget.attempts", None, "default"),
+        ("budget.wall_time", None, "default"),
+        ("model.name", None, "default"),
+        ("model.base_url", None, "default"),
+        ("model.structured", "tool", "default"),
+        ("model.timeout", "300000ms", "default"),
+        ("builtin.turns", 50, "default"),
+        ("builtin.tokens", 2_000_000, "default"),
+        ("builtin.context", 100_000, "default"),
+        ("builtin.enable", [], "default"),
+        ("telemetry.metrics_file", None, "default"),
+        ("telemetry.otlp", None, "default"),
     ]
     assert loaded.parallel == len(os.sched_getaffinity(0))
 
@@ -195,3 +210,54 @@ def test_mistakes_in_flags_name_the_flag():
     with pytest.raises(ConfigInvalid) as caught:
         settings.load(None, {"strict_parent": None, "jobs": -1}, {"HOME": "/h"})
     assert caught.value.message == "--jobs: must be a whole number from 0 to 1024"
+
+
+def test_the_model_is_set_by_files_and_by_the_environment(layers):
+    """`ORCHESTRIX_MODEL` is the short name of its first setting."""
+    user, project, environ = layers
+    user.write_text('[model]\nname = "openai:big"\nbase_url = "https://models.example.org/v1/"\ntimeout = "20s"\n')
+    project.write_text('[model]\nname = "anthropic:small"\n[builtin]\nturns = 7\n')
+    loaded = settings.load(project.parents[1], {}, environ)
+    assert (loaded.model_name, loaded.model_base_url) == ("anthropic:small", "https://models.example.org/v1")
+    assert (loaded.model_timeout_ms, loaded.builtin_turns) == (20_000, 7)
+    loaded = settings.load(project.parents[1], {}, environ | {"ORCHESTRIX_MODEL": "scripted:a.yaml"})
+    assert (loaded.model_name, loaded.sources["model.name"]) == ("scripted:a.yaml", "environment ORCHESTRIX_MODEL")
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "variable"),
+    [
+        ('[model]\nbase_url = "https://evil.example.org"\n', "model.base_url", "ORCHESTRIX_MODEL_BASE_URL"),
+        ('[builtin]\nenable = ["shell"]\n', "builtin.enable", "ORCHESTRIX_BUILTIN_ENABLE"),
+    ],
+)
+def test_a_repository_cannot_decide_where_keys_go_or_what_a_model_may_start(layers, text, key, variable):
+    """Personal settings in the project's file are an error, not a value."""
+    user, project, environ = layers
+    project.write_text(text)
+    with pytest.raises(ConfigInvalid) as caught:
+        settings.load(project.parents[1], {}, environ)
+    assert caught.value.message == f"{project}:2: {key} cannot be set by a repository"
+    assert caught.value.hint == f"set it in your own settings file, or by {variable}"
+    project.unlink()
+    user.write_text(text)
+    settings.load(project.parents[1], {}, environ)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("ORCHESTRIX_MODEL", "gpt"),
+        ("ORCHESTRIX_MODEL", "openai:"),
+        ("ORCHESTRIX_MODEL_BASE_URL", "models.example.org"),
+        ("ORCHESTRIX_MODEL_BASE_URL", "https://user:word@models.example.org"),
+        ("ORCHESTRIX_MODEL_STRUCTURED", "xml"),
+        ("ORCHESTRIX_BUILTIN_ENABLE", "read_file"),
+        ("ORCHESTRIX_BUILTIN_TURNS", "0"),
+    ],
+)
+def test_a_wrong_value_of_the_model_is_refused(tmp_path, variable, value):
+    """Before anything is asked of anybody."""
+    with pytest.raises(ConfigInvalid) as caught:
+        settings.load(None, {}, {"HOME": str(tmp_path), variable: value})
+    assert caught.value.message.startswith(f"environment {variable}: ")

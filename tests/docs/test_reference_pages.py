@@ -13,8 +13,8 @@ import pytest
 import harness
 from harness.agents import profile
 from harness.config import settings
-from harness.config.setting_kinds import KINDS
-from harness.errors import Exit, OrchestrixError
+from harness.config.setting_kinds import KINDS, variable
+from harness.errors import Exit, ModelFault, OrchestrixError
 from harness.model import contract, plan, view
 from harness.model import events as ev
 from harness.model.state import StepState, initial
@@ -72,6 +72,11 @@ def test_every_error_code_is_described_with_exit_and_retry_class():
     """The tree of errors, as a table."""
     known = {code: [str(int(cls.exit_code)), cls.retry.value] for code, cls in _errors().items()}
     assert {code: row[:2] for code, row in pages.table(CODES, "Error codes").items()} == known
+
+
+def test_every_model_fault_is_described():
+    """The kinds of `model_failed`."""
+    assert list(pages.table(CODES, "Model faults")) == [kind.value for kind in ModelFault]
 
 
 def test_every_close_reason_is_described_with_exit_and_whether_it_is_retried():
@@ -140,7 +145,7 @@ def test_every_field_of_a_contract_is_described():
 def test_every_setting_is_described_with_its_variable():
     """Keys, and how they are spelled in the environment."""
     rows = pages.table(REFERENCE / "settings.md", "Settings")
-    spelled = {key: "ORCHESTRIX_" + key.upper().replace(".", "_") for key in KINDS}
+    spelled = {key: variable(key) for key in KINDS}
     assert {key: row[0].strip("`") for key, row in rows.items()} == spelled | {
         "agents.<name>.command": "",
         "agents.<name>.model": "",
@@ -148,16 +153,21 @@ def test_every_setting_is_described_with_its_variable():
 
 
 def test_sample_settings_are_accepted(tmp_path):
-    """TOML blocks of all pages are settings files that load, or profiles where they say so."""
-    file = tmp_path / settings.PROJECT_FILE
-    file.parent.mkdir()
+    """TOML blocks of all pages are settings files that load: of the project, or with the note `user`, of the user.
+
+    A block with the note `profile` is a profile.
+    """
+    files = {False: tmp_path / settings.PROJECT_FILE, True: tmp_path / "config" / "orchestrix" / "config.toml"}
     found = [block for page in pages.markdown() for block in pages.blocks(page) if block.language == "toml"]
     for block in found:
+        file = files["user" in block.notes]
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(block.body)
         if "profile" in block.notes:
             profile.load(file)
         else:
-            settings.load(tmp_path, {})
+            settings.load(tmp_path, {}, {"XDG_CONFIG_HOME": str(tmp_path / "config")})
+        file.unlink()
     assert {"profile" in block.notes for block in found} == {True, False}
 
 

@@ -9,10 +9,10 @@ import pytest
 from support.coordinators import KILLED, attempts, ended, kept, run_plan
 from support.workbench import Workbench, shell, write
 
-from harness.engine import delegate
 from harness.model import limits
 from harness.model.state import StepState
 from harness.model.verdict import Failure, Reason
+from harness.orchestrator import error_policy
 
 
 def of_type(bench: Workbench, kind: str) -> list[dict[str, Any]]:
@@ -35,9 +35,9 @@ def repair(bench: Workbench) -> None:
 def test_the_pause_doubles_with_every_failure_up_to_a_ceiling(failures: int, base: int, pause: int) -> None:
     """Base x 2^(fail_count - 1); a pause that the agent asked for goes before it, up to a ceiling of its own."""
     step = StepState("r/0", "0", 0, None, "t", {}, failed_attempts=failures)
-    assert delegate.pause_ms(Failure(Reason.AGENT_FAILED, ""), step, base) == pause
-    assert delegate.pause_ms(Failure(Reason.RATE_LIMITED, "", retry_after_ms=5), step, base) == 5
-    assert delegate.pause_ms(Failure(Reason.RATE_LIMITED, "", retry_after_ms=10**12), step, base) == (
+    assert error_policy.pause_ms(Failure(Reason.AGENT_FAILED, ""), step, base) == pause
+    assert error_policy.pause_ms(Failure(Reason.RATE_LIMITED, "", retry_after_ms=5), step, base) == 5
+    assert error_policy.pause_ms(Failure(Reason.RATE_LIMITED, "", retry_after_ms=10**12), step, base) == (
         limits.RATE_LIMIT_CEILING_MS
     )
 

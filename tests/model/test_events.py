@@ -24,7 +24,7 @@ from tests.store.samples import (
 )
 
 TS = "2026-01-02T03:04:05.678901Z"
-SAMPLES = {str: "text", int: 7, bool: True, dict: {"k": "v"}, list: []}
+SAMPLES = {str: "text", int: 7, float: 0.5, bool: True, dict: {"k": "v"}, list: []}
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(codec=None)),
@@ -51,7 +51,7 @@ def sample_of(cls: type[ev.Fact]) -> ev.Fact:
         options = getattr(hint, "__args__", (hint,)) if hint.__class__.__name__ == "UnionType" else (hint,)
         origin = getattr(options[0], "__origin__", options[0])
         values[name] = SAMPLES[origin]
-    return cls(**values | ({"plan": {"steps": []}} if cls is ev.RunCreated else {}))
+    return cls(**values | ({"plan": {"steps": []}} if "plan" in cls.fields else {}))
 
 
 @pytest.mark.parametrize("name", sorted(ev.TYPES))

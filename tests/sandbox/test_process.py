@@ -236,7 +236,7 @@ def test_much_output_leaves_memory_flat_and_the_log_bounded(door, bench) -> None
     line = f"\n[... {300_000_000 - 2 * limits.MIB} bytes left out ...]\n".encode()
     log = bench.log.read_bytes()
     assert log == (b"0000000\n" * 125_000 + b"0000001\n" * 6_072) + line + b"0000298\n" * 6_072 + b"0000299\n" * 125_000
-    assert result.output_tail == "0000299\n" * (limits.OUTPUT_EXCERPT_CHARS // 8)
+    assert result.output_tail == "0000299\n" * (limits.TOOL_OUTPUT_CHARS // 8)
 
 
 def _peak_kib() -> int:

@@ -149,6 +149,8 @@ def fold(log: Log) -> tuple[Row, dict[str, Row]]:
             run |= {"status": "running", "exit_code": None, "finished_at": None}
         if kind == "run.cancelled":
             run["status"] = "cancelled"
+        if kind == "run.waiting":
+            run |= {"status": "waiting", "exit_code": 7}
         if kind in ("run.cancelled", "run.finished"):
             run["finished_at"] = event["ts"]
         if kind == "run.created":

@@ -50,7 +50,8 @@ def _merge(merge: Row, previous: str, start: str | None, repo: Repository) -> It
         yield f"I5: the merge commit of {name} has parents {_short(made.parents)}"
     if made.tree != merge["tree"]:
         yield f"I6: the merge commit of {name} holds tree {made.tree[:12]}, the log says {merge['tree'][:12]}"
-    if snapshot.parents != (start,):
+    nested = merge["commit"] in repo.refs.values() and bool(repo.first_parents(merge["commit"], start or ""))
+    if snapshot.parents != (start,) and not nested:
         yield f"I5: the snapshot of {name} does not stand on its start point {(start or 'nothing')[:12]}"
 
 

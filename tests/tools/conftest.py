@@ -12,7 +12,8 @@ import pytest
 
 from harness.model.contract import Contract, Execution, Parent, Permissions, StepText, Work
 from harness.model.process import Ending, ProcessResult
-from harness.tools.broker import TOOLS, Broker
+from harness.tools.broker import Broker, Guard
+from harness.tools.table import TOOLS
 
 
 def contract_with(*tools: str) -> Contract:
@@ -33,14 +34,19 @@ class Desk:
     """A broker that records; `result` is what programs end with."""
 
     workspace: Path
-    tools: tuple[str, ...] = TOOLS
+    tools: tuple[str, ...] = tuple(TOOLS)
+    guard: Guard | None = None
+    contract: Contract | None = None
     result: ProcessResult = _DONE
     told: list[tuple[Any, ...]] = field(default_factory=list)
     executed: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
 
     def call(self, tool: str, **arguments: Any) -> str:
-        broker = Broker(contract_with(*self.tools), self.workspace, self._execute, self._on_tool)
-        return asyncio.run(broker.call(tool, arguments))
+        return asyncio.run(self.broker().call(tool, arguments))
+
+    def broker(self) -> Broker:
+        contract = self.contract or contract_with(*self.tools)
+        return Broker(contract, self.workspace, self._execute, self._on_tool, guard=self.guard)
 
     async def _execute(
         self, argv: Sequence[str], *, purpose: str, stdin: bytes = b"", env: Mapping[str, str] | None = None

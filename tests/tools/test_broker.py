@@ -8,7 +8,7 @@ import pytest
 
 from harness.errors import ContractViolation, ToolFailed
 from harness.model.process import Ending
-from harness.tools.broker import TOOLS
+from harness.tools.table import TOOLS
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -31,7 +31,7 @@ def test_names_are_exact(desk, allowed) -> None:
     assert desk.files() == {}
 
 
-@pytest.mark.parametrize("tool", ["delegate", "shell", "mcp:anything", "", "__class__"])
+@pytest.mark.parametrize("tool", ["mcp:anything", "", "__class__"])
 def test_a_tool_that_does_not_exist_is_denied_even_when_listed(desk, tool) -> None:
     """The table is closed."""
     desk.tools = (tool,)

@@ -11,11 +11,15 @@ from harness.errors import Exit
 
 def register(app: typer.Typer) -> None:
     @app.command()
-    def doctor(directory: Directory = None, as_json: Json = False) -> int:
-        """Check git, repository, sandbox, log and leftovers; exit 3 when something needed is missing."""
+    def doctor(
+        directory: Directory = None,
+        ask_model: bool = typer.Option(False, "--ask-model", help="Also ask the configured model for one word."),
+        as_json: Json = False,
+    ) -> int:
+        """Check git, repository, sandbox, model, log and leftovers; exit 3 when something needed is missing."""
         from harness.runs import doctor as examining  # noqa: PLC0415 - loaded when asked for
 
-        rows = examining.examine(options.here(directory))
+        rows = examining.examine(options.here(directory), ask_model=ask_model)
         healthy = all(row.ok or not row.needed for row in rows)
         if as_json:
             output.emit({"healthy": healthy, "checks": [row.as_dict() for row in rows]})

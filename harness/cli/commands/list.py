@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from harness.cli import options, output
@@ -10,7 +12,11 @@ from harness.cli.options import Directory, Json
 
 def register(app: typer.Typer) -> None:
     @app.command(name="list")
-    def list_runs(directory: Directory = None, as_json: Json = False) -> None:
+    def list_runs(
+        directory: Directory = None,
+        everything: Annotated[bool, typer.Option("--all", help="Nested runs, too.")] = False,
+        as_json: Json = False,
+    ) -> None:
         """List runs, newest first."""
         from harness.model import view  # noqa: PLC0415 - loaded with the log
         from harness.wiring import Project  # noqa: PLC0415 - as above
@@ -19,8 +25,9 @@ def register(app: typer.Typer) -> None:
         runs = []
         if project.database.exists():
             for run_id in reversed(project.reading.run_ids()):
-                held = project.reading.holder(run_id) is not None
-                runs.append(view.run(project.reading.state(run_id), held=held))
+                state = project.reading.state(run_id)
+                if everything or state.parent_run is None:
+                    runs.append(view.run(state, held=project.reading.holder(run_id) is not None))
         runs += [view.run(project.log(run_id).state(run_id), held=False) for run_id in reversed(project.recorded())]
         if as_json:
             output.emit({"runs": runs})

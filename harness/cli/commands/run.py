@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.options import Directory, Jobs, Json, Jsonl, Quiet, Sandbox, Speculate, Workspace
+from harness.cli.options import Budget, Directory, Jobs, Json, Jsonl, Quiet, Sandbox, Speculate, Workspace
 
 
 def register(app: typer.Typer) -> None:
@@ -26,6 +26,7 @@ def register(app: typer.Typer) -> None:
         sandbox: Sandbox = None,
         workspace: Workspace = None,
         speculate: Speculate = None,
+        budget: Budget = None,
         run_id: Annotated[str | None, typer.Option("--run-id", help="Name the run yourself.")] = None,
         keep: Annotated[bool, typer.Option("--keep", help="Leave the workspaces in place.")] = False,
         strict_parent: Annotated[
@@ -46,7 +47,7 @@ def register(app: typer.Typer) -> None:
         The result stays on orchestrix/RUN/integration until you land it.
         """
         from harness.cli import outcome  # noqa: PLC0415 - the engine is loaded by the commands that run
-        from harness.runs import plans, start  # noqa: PLC0415 - as above
+        from harness.runs import budgets, plans, start  # noqa: PLC0415 - as above
         from harness.wiring import Project  # noqa: PLC0415 - as above
 
         flags = {
@@ -60,7 +61,7 @@ def register(app: typer.Typer) -> None:
         here = options.here(directory)
         project = dataclasses.replace(Project.at(here, flags), recording=replay)
         loaded = plans.load(plan, here)
-        wish = start.Wish(base=base, into=into, run_id=run_id)
+        wish = start.Wish(base=base, into=into, run_id=run_id, budget=budgets.parse(budget or ()))
         wanted = start.request(project, loaded, wish)
         if dry_run:
             return outcome.dry_run(loaded, wanted, as_json=as_json)

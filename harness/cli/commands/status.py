@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from harness.cli import options, output
 from harness.cli.options import Directory, Json, Run
 from harness.model import usage
+
+if TYPE_CHECKING:
+    from harness.ports import Store
 
 
 def register(app: typer.Typer) -> None:
@@ -24,18 +28,30 @@ def register(app: typer.Typer) -> None:
         holder = log.holder(run_id)
         data = view.run(log.state(run_id), held=holder is not None)
         data["holder"] = dict(holder) if holder else None
+        advice = view.next_step(log.state(run_id)) if data["waiting"] else f"orchestrix resume {run_id}"
         if as_json:
             output.emit(data)
         else:
-            _people(data)
+            _people(data, list(_rows(log, data)), advice)
 
 
-def _people(data: dict[str, Any]) -> None:
+def _rows(log: Store, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every step, those of its nested run after it, as far as their logs are here."""
+    from harness.model import view  # noqa: PLC0415 - loaded with the log
+
+    for step in data["steps"]:
+        yield step
+        if step["nested_run"] in log.run_ids():
+            yield from _rows(log, view.run(log.state(step["nested_run"]), held=True))
+
+
+def _people(data: dict[str, Any], steps: list[dict[str, Any]], advice: str) -> None:
     output.line(f"run {data['run_id']}: {data['status']}")
     if data["goal"].strip():
         output.line(f"goal: {' '.join(data['goal'].split())[:100]}")
-    for step in data["steps"]:
+    for step in steps:
         reason = f"  {step['close_reason']}" if step["close_reason"] else ""
+        reason += f"  needs a decision: {step['message']}" if step["escalated"] else ""
         output.line(f"{step['task_id']:>4}  {step['state']:<18}{step['title']}{reason}")
         told = usage.sentence(step["usage"])
         if told:
@@ -46,7 +62,9 @@ def _people(data: dict[str, Any]) -> None:
     if spent:
         output.line(f"usage: {spent}")
     output.line(f"result: {data['head'][:12]} on {data['integration_ref']}")
+    if data["waiting"]:
+        output.line(f"waits: {data['waiting']}")
     if data["status"] in ("waiting", "cancelled"):
-        output.line(f"next: orchestrix resume {data['run_id']}")
+        output.line(f"next: {advice}")
     elif data["status"] == "succeeded" and data["landed"] != data["head"]:
         output.line(f"next: orchestrix land {data['run_id']}")

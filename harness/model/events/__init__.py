@@ -21,6 +21,10 @@ from harness.model.events.attempt import (
     WorkspacePreparing,
     WorkspaceRemoved,
 )
+from harness.model.events.builtin import (
+    ContextCompacted,
+    ModelSpoke,
+)
 from harness.model.events.candidate import (
     CandidateChosen,
     CandidateJudged,
@@ -38,6 +42,15 @@ from harness.model.events.envelope import (
 from harness.model.events.fact import (
     Fact,
     StepFact,
+)
+from harness.model.events.goal import (
+    PlanAdopted,
+    WorkClassified,
+)
+from harness.model.events.nested import (
+    ComplexityAnalyzed,
+    SubagentReturned,
+    SubagentSpawned,
 )
 from harness.model.events.run import (
     OverlapAllowed,
@@ -66,22 +79,50 @@ from harness.model.events.subagent import (
     SubagentWaitingForMerge,
     WorktreeMerged,
 )
+from harness.model.events.thinking import (
+    ModelAnswered,
+    ModelGaveUp,
+)
+from harness.model.events.waiting import (
+    BudgetChanged,
+    IntegrationRefused,
+    RunWaiting,
+    TaskApproved,
+    TaskEscalated,
+    TaskRejected,
+)
+from harness.model.events.workflow import (
+    RoutingDecision,
+    TaskFailed,
+    TaskRetryScheduled,
+    TaskStarted,
+    TaskSucceeded,
+    WorkflowCheckpoint,
+    WorkflowFinalized,
+)
 
 __all__ = [
     "AHEAD",
     "GENESIS",
     "TYPES",
     "AttemptFinished",
+    "BudgetChanged",
     "CallReported",
     "CandidateChosen",
     "CandidateJudged",
     "CandidateStarted",
     "CheckFinished",
+    "ComplexityAnalyzed",
+    "ContextCompacted",
     "Envelope",
     "Fact",
     "GateSpeculated",
     "IntegrationFailed",
+    "IntegrationRefused",
     "IntegrationStarted",
+    "ModelAnswered",
+    "ModelGaveUp",
+    "ModelSpoke",
     "OverlapAllowed",
     "OwnershipExcepted",
     "ParentChanged",
@@ -89,14 +130,17 @@ __all__ = [
     "PermissionAllowed",
     "PermissionAsked",
     "PermissionDenied",
+    "PlanAdopted",
     "PlanChangeAccepted",
     "PlanReported",
     "ProcessStarted",
+    "RoutingDecision",
     "RunCancelled",
     "RunCreated",
     "RunFinished",
     "RunLanded",
     "RunStarted",
+    "RunWaiting",
     "SessionOpened",
     "SnapshotTaken",
     "SpeculationDiscarded",
@@ -106,11 +150,23 @@ __all__ = [
     "SubagentClosed",
     "SubagentCreated",
     "SubagentFailed",
+    "SubagentReturned",
+    "SubagentSpawned",
     "SubagentStarted",
     "SubagentWaitingForMerge",
+    "TaskApproved",
+    "TaskEscalated",
+    "TaskFailed",
+    "TaskRejected",
+    "TaskRetryScheduled",
+    "TaskStarted",
+    "TaskSucceeded",
     "ToolCalled",
     "ToolDenied",
+    "WorkClassified",
     "WorkKept",
+    "WorkflowCheckpoint",
+    "WorkflowFinalized",
     "WorkspacePreparing",
     "WorkspaceRemoved",
     "WorktreeMerged",

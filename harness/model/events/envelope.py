@@ -11,13 +11,26 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from harness.model.events import acp, attempt, candidate, run, speculation, subagent
+from harness.model.events import (
+    acp,
+    attempt,
+    builtin,
+    candidate,
+    goal,
+    nested,
+    run,
+    speculation,
+    subagent,
+    thinking,
+    waiting,
+    workflow,
+)
 from harness.model.events.fact import Fact
 from harness.model.ids import RunId
 
 GENESIS = "0" * 64
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_FAMILIES = (run, subagent, attempt, speculation, candidate, acp)
+_FAMILIES = (run, subagent, attempt, speculation, candidate, acp, nested, thinking, builtin, goal, waiting, workflow)
 TYPES: dict[str, type[Fact]] = {
     kind.type: kind
     for family in _FAMILIES

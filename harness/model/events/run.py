@@ -18,6 +18,9 @@ class RunCreated(Fact):
     target: str | None
     integration_ref: str
     options: dict[str, Any] = field(default_factory=dict)
+    parent_run: str | None = None
+    parent_task: str | None = None
+    within: dict[str, Any] | None = None  # of a nested run: the contract that its contracts are never wider than
 
     @property
     def summary(self) -> str:

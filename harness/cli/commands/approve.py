@@ -1,0 +1,24 @@
+"""`orchestrix approve`: let an escalated step be tried once more."""
+
+from __future__ import annotations
+
+import typer
+
+from harness.cli import deciding
+from harness.cli.options import Directory, Json, Jsonl, Note, Quiet, Run, Step
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def approve(
+        run: Run,
+        step: Step,
+        directory: Directory = None,
+        note: Note = "",
+        as_json: Json = False,
+        jsonl: Jsonl = False,
+        quiet: Quiet = False,
+    ) -> int:
+        """Let an escalated STEP of RUN be tried once more, and carry on with the run."""
+        told = deciding.Told(approved=True, note=note)
+        return deciding.decide(run, step, told, directory, as_json=as_json, jsonl=jsonl, quiet=quiet)

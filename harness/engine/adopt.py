@@ -1,0 +1,86 @@
+"""The result of a nested run becomes the result of the step that it was spawned for, judged like any other."""
+
+from __future__ import annotations
+
+from harness.engine import delegate, gate, judgement, keep, tripwire, workspaces
+from harness.engine.context import Context
+from harness.engine.execute import StepExecute
+from harness.model import events as ev
+from harness.model.changes import Change, Snapshot
+from harness.model.ids import CommitId, TaskId
+from harness.model.verdict import Failure, Reason
+
+
+async def adopt(ctx: Context, task: TaskId) -> None:
+    """Parks the nested integration head if it passes the parent's own rules; logs the failure if it does not."""
+    if not ctx.step(task).ready:
+        taken = await _taken(ctx, task)
+        failure = await _verdict(ctx, task, taken)
+        if failure is not None:
+            await keep.work(ctx, task, _number(ctx, task), taken, failure.reason)
+        _finish(ctx, task, failure)
+    if ctx.step(task).ready:
+        delegate.park(ctx, task)
+
+
+def _number(ctx: Context, task: TaskId) -> int:
+    return max(1, ctx.step(task).attempts)
+
+
+async def _taken(ctx: Context, task: TaskId) -> Snapshot:
+    """What the nested run integrated, logged as the step's snapshot, with the step's branch on it."""
+    step, vcs = ctx.step(task), ctx.parts.vcs
+    head = CommitId(step.child_head or "")
+    changes = await ctx.offload(vcs.changes, CommitId(step.start_point or ""), head)
+    taken = Snapshot(head, await ctx.offload(vcs.tree_of, head), changes)
+    keep.note(ctx, task, _number(ctx, task), taken)
+    await keep.point(ctx, ctx.branch(task), head)
+    return taken
+
+
+async def _verdict(ctx: Context, task: TaskId, taken: Snapshot) -> Failure | None:
+    step, contract = ctx.step(task), ctx.contract(task)
+    if step.child_status != "succeeded":
+        return Failure(Reason.NESTED_FAILED, f"run {step.child_run}: {step.message}", hint="its own steps say why")
+    own = [change for change in taken.changes if not _is_report(ctx, change)]
+    failure = (
+        judgement.size(task, contract, own)
+        or judgement.violation(task, contract, judgement.outside(contract, own))
+        or judgement.emptiness(task, contract, own)
+    )
+    if failure is not None or not contract.checks:
+        return failure
+    async with workspaces.temporary(ctx, task, taken.commit, "nested") as workspace:
+        execute = StepExecute(ctx, task, _number(ctx, task), workspace, contract, f"step-{task}-nested")
+        ctx.in_flight.add(task)
+        try:
+            failure = await gate.setup(execute) or await gate.checks(execute, taken.tree, "workspace")
+            await tripwire.look(ctx)
+        finally:
+            ctx.in_flight.discard(task)
+    return tripwire.verdict(ctx, task) or failure
+
+
+def _is_report(ctx: Context, change: Change) -> bool:
+    """With `reports = "commit"` the harness itself added the nested reports."""
+    return ctx.options.reports == "commit" and change.path.startswith(".orchestrix/step-")
+
+
+def _finish(ctx: Context, task: TaskId, failure: Failure | None) -> None:
+    finished = ctx.fact(
+        task,
+        ev.AttemptFinished,
+        attempt=_number(ctx, task),
+        ok=failure is None,
+        reason=None if failure is None else failure.reason,
+        message="" if failure is None else failure.message,
+        paths=[] if failure is None else list(failure.paths),
+        duration_ms=0,
+    )
+    failed = [] if failure is None else [_counted(ctx, task, failure)]
+    ctx.journal.append(finished, *failed)
+
+
+def _counted(ctx: Context, task: TaskId, failure: Failure) -> ev.TaskFailed:
+    count = ctx.step(task).failed_attempts + 1
+    return ev.TaskFailed(task=task, error=failure.reason, fail_count=count, final=False)

@@ -1,0 +1,40 @@
+"""The roles in which nodes act, and what each may use at most; a routing decision names one."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Final
+
+PERFORM_TASK: Final = "AGENT_PERFORM_TASK"
+PLANNER: Final = "AGENT_PERFORM_PLANNING"
+ERROR_FALLBACK: Final = "AGENT_PERFORM_ERROR_FALLBACK"
+PARENT: Final = "AGENT_PARENT"
+SUBAGENT: Final = "AGENT_SUBAGENT"
+RECOVERY: Final = "AGENT_RECOVERY"
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """What a persona may use: `tools` None is all of the contract's; times and retries never exceed the contract's."""
+
+    tools: tuple[str, ...] | None
+    timeout_share: float
+    max_retries: int | None
+    may_delegate: bool
+
+
+@cache
+def caps(persona: str) -> Caps:
+    """From `personas.toml`; a persona that is not listed has no caps of its own."""
+    table = tomllib.loads(resources.files("harness.orchestrator").joinpath("personas.toml").read_text(encoding="utf-8"))
+    given = table.get(persona, {})
+    tools = given.get("tools")
+    return Caps(
+        tools=None if tools is None else tuple(tools),
+        timeout_share=given.get("timeout_share", 1.0),
+        max_retries=given.get("max_retries"),
+        may_delegate=given.get("may_delegate", True),
+    )

@@ -1,0 +1,69 @@
+"""The nested run that tries to mend a failed task: its step once more, with the failure, fewer tools and less time. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.model.contract import Contract
+from harness.model.error_actions import Action
+from harness.model.fence import fenced
+from harness.model.state import StepState
+from harness.orchestrator.personas import Caps
+
+
+def plan(contract: Contract, step: StepState) -> dict[str, Any]:
+    """A plan of one step; what went wrong stands in its description, quoted."""
+    told = f"The last attempt failed ({step.last_reason}). What is known of it:\n\n{fenced(step.message or '')}"
+    work = contract.work
+    again: dict[str, Any] = {
+        "title": contract.step.title,
+        "description": f"{contract.step.description}\n\n{told}".strip(),
+        "success_criteria": list(contract.step.success_criteria),
+    }
+    if contract.ownership.paths is not None:
+        again["owns"] = list(contract.ownership.paths)
+    if work.command is not None:
+        again["command"] = list(work.command)
+    elif work.actions is not None:
+        again["actions"] = [{action.tool: _arguments(action.tool, action.arguments)} for action in work.actions]
+    else:
+        again["agent"] = work.agent
+    again |= {name: value for name, value in {"env": work.env, "setup": list(work.setup)}.items() if value}
+    return {"version": 1, "goal": contract.parent.task_prompt, "steps": [again]}
+
+
+def _arguments(tool: str, arguments: Mapping[str, Any]) -> Any:
+    return arguments["command"] if tool == "run" else dict(arguments)
+
+
+def capped(contract: Contract, caps: Caps) -> Contract:
+    """The contract within which a persona works: strictly less than before, so that no recovery begets another."""
+    tools = contract.permissions.allowed_tools
+    execution = contract.execution
+    retries = execution.max_retries if caps.max_retries is None else min(execution.max_retries, caps.max_retries)
+    return contract.model_copy(
+        update={
+            "permissions": contract.permissions.model_copy(
+                update={
+                    "allowed_tools": tools if caps.tools is None else tuple(one for one in tools if one in caps.tools),
+                    "can_spawn_children": contract.permissions.can_spawn_children and caps.may_delegate,
+                    "max_delegation_depth": contract.permissions.max_delegation_depth if caps.may_delegate else 0,
+                }
+            ),
+            "execution": execution.model_copy(
+                update={
+                    "attempt_timeout_ms": max(1, int(execution.attempt_timeout_ms * caps.timeout_share)),
+                    "max_retries": retries,
+                }
+            ),
+        }
+    )
+
+
+def without(actions: Mapping[str, str]) -> dict[str, str]:
+    """The map of actions for a recovery's own run: what would be recovered has failed."""
+    return {
+        reason: Action.MARK_FAILED.value if action == Action.SPAWN_RECOVERY else action
+        for reason, action in actions.items()
+    }

@@ -1,0 +1,1 @@
+"""What a model is asked, and what becomes of its answers: functions over the `Model` port."""

@@ -1,0 +1,58 @@
+"""Is more work needed? Facts answer that when everything was completed; a model is asked only otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from harness.errors import ModelFailed
+from harness.model import limits
+from harness.orchestrator.thinking import prompts, results
+from harness.orchestrator.thinking.answers import ClassificationAnswer
+from harness.orchestrator.thinking.asking import Asking
+from harness.orchestrator.thinking.results import Result
+from harness.ports import Usage
+
+_PARTIAL = "it covers only the first part of the goal"
+_WHOLE = "it covers the whole goal"
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """Whether to plan again, and for what: `missing` is the context of the next plan."""
+
+    more_work: bool
+    reasons: tuple[str, ...]
+    missing: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+async def classify(
+    asking: Asking | None, goal: str, ended: Sequence[Result], *, partial: bool, rounds_left: int
+) -> Classification:
+    """The end of a round; without a further round or an answer nothing more is planned."""
+    failed = [result for result in ended if not result.completed]
+    if not failed and not partial:
+        return _settled("every step was completed and the plan covered the whole goal")
+    if rounds_left < 1:
+        return _settled("no round of planning is left")
+    if asking is None:
+        return _settled("there is no model to ask")
+    quoted = {
+        "goal": goal,
+        "results": results.told(ended, limits.SYNTHESIS_TOKENS),
+        "coverage": _PARTIAL if partial else _WHOLE,
+    }
+    try:
+        given = await asking.ask(
+            prompts.render("classification", {}, quoted), ClassificationAnswer, timeout_ms=limits.CLASSIFICATION_MS
+        )
+    except ModelFailed as error:
+        return _settled(f"the model could not be asked: {error.kind.value}")
+    answer = given.value
+    more = answer.more_work and bool(answer.missing.strip())
+    return Classification(more, tuple(answer.reasons), answer.missing if more else "", given.usage)
+
+
+def _settled(reason: str) -> Classification:
+    return Classification(more_work=False, reasons=(reason,))

@@ -1,0 +1,55 @@
+"""Prompts are versioned data files; every text that comes from outside is fenced when it is filled in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from harness.model.fence import fenced
+from harness.model.visible import visible
+
+NAMES = ("plan", "decompose", "repair", "analysis", "classification", "synthesis")
+_SLOT = re.compile(r"\{\{(\w+)\}\}")
+_FILE = re.compile(
+    r"---\nname: (?P<name>\w+)\nversion: (?P<version>[1-9][0-9]*)\n---\n"
+    r"# System\n(?P<system>.*)^# Prompt\n(?P<prompt>.*)\Z",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What a model is sent, and from which version of which file."""
+
+    name: str
+    version: int
+    system: str
+    prompt: str
+
+
+def render(name: str, facts: Mapping[str, int | str], quoted: Mapping[str, str], *, repair: str = "") -> Rendered:
+    """A prompt filled in one pass: `facts` are the harness' own words, `quoted` is text that came from elsewhere.
+
+    `repair` is a rendered prompt that goes into the slot of that name.
+    """
+    version, system, prompt = _template(name)
+    own = {slot: str(value) for slot, value in facts.items()}
+    values = {slot: fenced(visible(text)) if text.strip() else "(none)" for slot, text in quoted.items()}
+    values |= own | {"repair": f"\n{repair}" if repair else ""}
+    return Rendered(name, version, _filled(system, values), _filled(prompt, values))
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    return _SLOT.sub(lambda slot: values[slot[1]], template).strip() + "\n"
+
+
+@cache
+def _template(name: str) -> tuple[int, str, str]:
+    text = (resources.files("harness.orchestrator") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+    found = _FILE.fullmatch(text)
+    if found is None or found["name"] != name:
+        raise ValueError(f"the prompt file {name}.md has no header with its name and a version")
+    return int(found["version"]), found["system"], found["prompt"]

@@ -1,0 +1,67 @@
+"""From a goal to a plan that a person can read, change and run."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.engine import reports
+from harness.errors import EnvironmentProblem, UsageError
+from harness.model import limits
+from harness.model.contract import DEFAULT_TOOLS
+from harness.orchestrator.mind import survey
+from harness.orchestrator.thinking import planner
+from harness.orchestrator.thinking.asking import Asking
+from harness.orchestrator.thinking.bounds import Bounds
+from harness.orchestrator.thinking.planner import Planned
+from harness.wiring import Project
+
+DEFAULT_AGENT = "builtin"
+_NEED_MORE = ("actions", "command")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a person sets for a planned run: agents on offer, commands that every step must pass, size, further text."""
+
+    agents: tuple[str, ...] = (DEFAULT_AGENT,)
+    checks: tuple[str, ...] = ()
+    max_steps: int = limits.PLANNED_STEPS
+    context: str = ""
+
+
+def bounds(project: Project, terms: Terms) -> Bounds:
+    """The bounds of a plan; raises EnvironmentProblem for an agent that does not exist, before a model is asked."""
+    known = project.agents
+    for name in terms.agents:
+        if name in _NEED_MORE:
+            raise UsageError(f"the agent {name} needs more than a goal", hint="name one that works from a description")
+        found = known.available(name)
+        if not found.usable:
+            raise EnvironmentProblem(
+                f"agent {name!r} is not available: {found.detail}",
+                hint=f"see `orchestrix agents`; known are {', '.join(known.names)}",
+            )
+    return Bounds(agents=terms.agents, tools=DEFAULT_TOOLS, checks=terms.checks, max_steps=terms.max_steps)
+
+
+def plan(project: Project, goal: str, terms: Terms, base: str | None) -> Planned:
+    """Asks the configured model; raises EnvironmentProblem without one, PlanningFailed and ModelFailed."""
+    within = bounds(project, terms)
+    asking = Asking(project.model)
+    vcs = project.repository
+    repository = survey(vcs, vcs.resolve(base or "HEAD"))
+    return asyncio.run(planner.plan(asking, goal, within, repository=repository, context=terms.context))
+
+
+def refuse_taken(path: Path, *, force: bool) -> None:
+    """Said before a model is paid, too."""
+    if not force and (path.exists() or path.is_symlink()):
+        raise UsageError(f"{path} exists already", hint="name another file, or give --force")
+
+
+def save(planned: Planned, path: Path, *, force: bool) -> None:
+    """The plan as a file, whole or not at all."""
+    refuse_taken(path, force=force)
+    reports.replace(path, planned.loaded.text.encode())

@@ -1,0 +1,28 @@
+"""The tool that finds files by their names."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from harness.errors import ToolFailed
+from harness.model import globs, limits
+from harness.model.plan import Word
+from harness.tools.inside import Inside
+from harness.tools.tool import Arguments
+
+
+class Glob(Arguments):
+    pattern: Word
+
+
+def glob(arguments: Glob, inside: Inside) -> str:
+    """Paths that the pattern covers, in the language of `owns`; cut at a limit that is named in the answer."""
+    wrong = globs.problem(arguments.pattern)
+    if wrong is not None:
+        raise ToolFailed(f"the pattern {wrong[0]}", hint=wrong[1])
+    pattern = globs.Pattern(arguments.pattern)
+    found = sorted(path for path in islice(inside.files(), limits.TOOL_WALK_FILES) if pattern.covers(path))
+    shown = found[: limits.TOOL_ENTRIES]
+    if len(found) > limits.TOOL_ENTRIES:
+        shown.append(f"[... {len(found) - limits.TOOL_ENTRIES} more ...]")
+    return "\n".join(shown) or "nothing matches"

@@ -1,0 +1,152 @@
+"""A step that is split becomes the parent of a nested run: same engine, one level deeper, never wider than its parent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.coordinators import KILLED, ended, run_plan
+from support.workbench import Workbench, shell, write
+
+
+def parent(*steps: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"title": "a step of steps", "steps": list(steps), **fields}
+
+
+def of_type(bench: Workbench, kind: str, run: str = "latest") -> list[dict[str, Any]]:
+    return [event["payload"] for event in bench.events(run) if event["type"] == kind]
+
+
+def test_a_step_of_steps_is_merged_when_all_of_its_own_are(bench: Workbench) -> None:
+    """Children are numbered from 1, merged into the parent's branch, then into the run."""
+    done = bench.run(
+        write("x.txt", "x\n"),
+        parent(write("p/a.txt", "a\n"), shell("cat p/a.txt > p/b.txt", needs=[0], owns=["p/b.txt"]), owns=["p/**"]),
+        shell("cat p/b.txt > y.txt", needs=[1], owns=["y.txt"]),
+        flags=("--run-id", "r1"),
+    )
+    assert (done.code, done.reasons) == (0, ["merged", "merged", "merged"])
+    tree = bench.tree(done.data["head"])
+    assert (tree["p/a.txt"], tree["p/b.txt"], tree["y.txt"]) == ("a", "a", "a")
+    spawned = of_type(bench, "subagent_spawned")[0]
+    assert (spawned["parent_task_id"], spawned["subagent_id"], spawned["tasks_count"]) == ("1", "1.1", 2)
+    assert [step["task_id"] for step in bench.call("status", "r1-s1", "--json").steps] == ["1.1", "1.2"]
+    assert (bench.files / ".orchestrix/step-1.2-result.md").read_text().startswith("---")
+    nodes = [fact["chosen_node"] for fact in of_type(bench, "routing_decision") if fact["task"] == "1"]
+    assert nodes == [
+        "complexity_analyzer",
+        "spawn_subAgent",
+        "subAgent_executor",
+        "subAGENT_finalizer",
+        "task_updater",
+    ]
+
+
+def test_nested_runs_are_told_with_their_parent(bench: Workbench) -> None:
+    """`list` and `latest` mean runs that a person started; `status` shows the tree."""
+    bench.run(parent(write("p/a.txt", "a\n"), owns=["p/**"]), flags=("--run-id", "r1"))
+    assert [run["run_id"] for run in bench.call("list", "--json").data["runs"]] == ["r1"]
+    assert [run["run_id"] for run in bench.call("list", "--all", "--json").data["runs"]] == ["r1-s0", "r1"]
+    assert "0.1" in bench.call("status").out
+
+
+def test_a_child_that_fails_fails_its_parent_and_its_brothers_are_kept(bench: Workbench) -> None:
+    """The parent names the cause; what was integrated below it stays reachable."""
+    done = bench.run(
+        parent(write("p/a.txt", "a\n"), shell("exit 3", owns=["p/b.txt"]), owns=["p/**"]),
+        write("x.txt", "x\n"),
+    )
+    assert (done.code, done.reasons) == (1, ["nested_failed", "merged"])
+    assert "step 0.2 failed: agent_failed" in done.steps[0]["message"]
+    assert bench.tree(done.steps[0]["kept_ref"])["p/a.txt"] == "a"
+
+
+def test_the_parents_own_checks_and_boundary_judge_the_whole(bench: Workbench) -> None:
+    """A check of the parent runs on what its children made together."""
+    done = bench.run(parent(write("p/a.txt", "a\n"), owns=["p/**"], checks=["test -e p/b.txt"]))
+    assert (done.code, done.reasons) == (5, ["check_failed"])
+
+
+def test_a_plan_whose_children_reach_beyond_their_parent_is_refused(bench: Workbench) -> None:
+    """With the place of the mistake."""
+    refused = bench.run(parent(write("q/a.txt", "a\n"), owns=["p/**"]))
+    assert refused.code == 2
+    assert refused.envelope["error"]["errors"][0]["field"] == "steps[0].steps[0].owns"
+
+
+def test_steps_of_steps_of_steps(bench: Workbench) -> None:
+    """As deep as the plan says; ids grow with it."""
+    inner = parent(write("p/a.txt", "a\n"), owns=["p/a.txt"])
+    done = bench.run(parent(inner, write("p/b.txt", "b\n"), owns=["p/**"]), flags=("--run-id", "r1"))
+    assert done.code == 0, done.out
+    assert [step["task_id"] for step in bench.call("status", "r1-s0-s1", "--json").steps] == ["0.1.1"]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "after:routing_decision#2",
+        "after:subagent_spawned",
+        "before:subagent_returned",
+        "after:subagent_returned",
+        "before:snapshot.taken#2",
+    ],
+)
+def test_a_kill_between_a_decision_and_its_effect_is_carried_out_by_the_resume(bench: Workbench, place: str) -> None:
+    """Nothing is decided, spawned or merged twice."""
+    plan = run_plan(bench, parent(write("p/a.txt", "a\n"), owns=["p/**"]), write("x.txt", "x\n"))
+    assert ended(bench, *plan, env={"ORCHESTRIX_FAILPOINT": place}).code == KILLED
+    done = bench.call("resume", "r1", "--json")
+    assert (done.code, done.reasons) == (0, ["merged", "merged"]), done.out
+    assert len(of_type(bench, "subagent_spawned", "r1")) == 1
+    decided = [(fact["task"], fact["chosen_node"]) for fact in of_type(bench, "routing_decision", "r1")]
+    assert len(decided) == len(set(decided))
+
+
+def test_a_recovery_gets_the_failure_and_less_of_everything(bench: Workbench) -> None:
+    """It sees why the step failed; it has no retry and no recovery of its own."""
+    folder = bench.files / ".orchestrix"
+    folder.mkdir()
+    (folder / "config.toml").write_text('[errors]\nAgentFailed = "spawn_recovery"\n')
+    (bench.files / ".git/info/exclude").write_text(".orchestrix/\n")
+    script = 'cp "$ORCHESTRIX_PROMPT_FILE" x.txt; grep -q "last attempt failed" x.txt || { echo broken; exit 3; }'
+    done = bench.run(shell(script, owns=["x.txt"], retries=0, timeout="60s"), flags=("--run-id", "r1"))
+    assert (done.code, done.reasons) == (0, ["merged"]), done.out
+    contract = of_type(bench, "agent.subagent_created", "r1-s0")[0]["contract"]
+    assert contract["execution"]["attempt_timeout_ms"] == 30_000
+    assert contract["permissions"]["can_spawn_children"] is False
+
+
+def test_a_recovery_that_fails_is_the_end(bench: Workbench) -> None:
+    """No ping-pong: one recovery, then the step has failed."""
+    folder = bench.files / ".orchestrix"
+    folder.mkdir()
+    (folder / "config.toml").write_text('[errors]\nAgentFailed = "spawn_recovery"\nNestedFailed = "spawn_recovery"\n')
+    (bench.files / ".git/info/exclude").write_text(".orchestrix/\n")
+    done = bench.run(shell("exit 3", owns=["x.txt"]), write("y.txt", "y\n"))
+    assert (done.code, done.reasons) == (1, ["nested_failed", "merged"])
+    assert len(of_type(bench, "subagent_spawned")) == 1
+
+
+def test_a_nested_step_is_approved_by_its_path(bench: Workbench) -> None:
+    """The run that a person started waits with it, says which step, and goes on with it."""
+    folder = bench.files / ".orchestrix"
+    folder.mkdir()
+    (folder / "config.toml").write_text('[errors]\nAgentFailed = "escalate"\n')
+    (bench.files / ".git/info/exclude").write_text(".orchestrix/\n")
+    mended = bench.root / "mended"
+    child = shell(f"test -e {mended} && echo a > p/a.txt || exit 3", owns=["p/a.txt"], setup=["mkdir -p p"])
+    first = bench.run(write("x.txt", "x\n"), parent(child, owns=["p/**"]))
+    assert (first.code, first.data["waiting"]) == (7, "step 1.1 needs a decision")
+    mended.touch()
+    done = bench.call("approve", "latest", "1.1", "--json")
+    assert (done.code, done.reasons) == (0, ["merged", "merged"])
+
+
+def test_a_nested_run_uses_its_parents_budget(bench: Workbench) -> None:
+    """It stops where the parent would, and goes on when the parent is given more."""
+    children = [write(f"p/{name}.txt", "x\n") for name in "abc"]
+    first = bench.run(parent(*children, owns=["p/**"]), flags=("--budget", "attempts=2", "-j", "1"))
+    assert (first.code, first.data["waiting"]) == (7, "budget attempts: 2 of 2 used")
+    done = bench.call("resume", "latest", "--budget", "attempts=4", "--json")
+    assert (done.code, done.reasons) == (0, ["merged"])
