@@ -14,7 +14,7 @@ import pytest
 from harness.agents import profile as profiles
 from harness.agents.profile import Profile, filled
 from harness.agents.profile_table import ProfileTable
-from tests.support.model_server import ModelServer
+from tests.support.model_server import Hang, ModelServer, obey
 from tests.support.workbench import Workbench
 
 # Asked before any test has an environment of its own.
@@ -71,7 +71,8 @@ def state_home(programs: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    with ModelServer() as running:
+    """Its scenario `slow` says nothing more once a tool has answered: some programs leave long commands running."""
+    with ModelServer({"slow": lambda ask: Hang() if ask.step else obey(ask)}) as running:
         yield running
 
 

@@ -60,7 +60,7 @@ def test_a_time_limit_leaves_no_process(real: Real) -> None:
     """Neither of the program nor of what its tools had started."""
     word = f"marker-{secrets.token_hex(8)}"
     if _shell(real) or "run" in real.profile.tools.needs:
-        real.point_at("obey")
+        real.point_at("slow")
         step = _step(real, "Slow", {"run": f"touch started; sleep 600; : {word}"}, timeout="20s", allow_empty=True)
     else:
         real.point_at("hang")

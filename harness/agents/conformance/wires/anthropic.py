@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness.agents.conformance.turns import INPUT_TOKENS, OUTPUT_TOKENS, Ask, Refuse, Reply, Text, Tool
-from harness.agents.conformance.wires.wire import Event, words
+from harness.agents.conformance.wires.wire import Event, Reading, words
 
 _ERRORS = {
     "rate_limited": (429, "rate_limit_error", "This request would exceed your rate limit."),
@@ -19,8 +19,8 @@ _ERRORS = {
 
 def ask(body: Mapping[str, Any], model: str) -> Ask:
     """A user message that carries tool results is not a plain one, whatever else it says."""
-    users: list[str] = []
-    results: list[str] = []
+    said = Reading()
+    said.system.append(words(body.get("system", "")))
     for message in body.get("messages", []):
         if message.get("role") != "user":
             continue
@@ -28,18 +28,11 @@ def ask(body: Mapping[str, Any], model: str) -> Ask:
         parts = content if isinstance(content, list) else []
         answers = [words(part.get("content")) for part in parts if part.get("type") == "tool_result"]
         if answers:
-            results += answers
+            said.results += answers
         else:
-            users.append(words(content))
-            results = []
-    return Ask(
-        model=body.get("model", model),
-        stream=bool(body.get("stream")),
-        system=words(body.get("system", "")),
-        users=tuple(users),
-        results=tuple(results),
-        tools=tuple(Tool.from_schema(tool["name"], tool.get("input_schema")) for tool in body.get("tools") or ()),
-    )
+            said.user(words(content))
+    tools = [Tool.from_schema(tool["name"], tool.get("input_schema")) for tool in body.get("tools") or ()]
+    return said.ask(body.get("model", model), tools, stream=bool(body.get("stream")))
 
 
 def _block(asked: Ask, reply: Reply) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness.agents.conformance.turns import INPUT_TOKENS, OUTPUT_TOKENS, Ask, Refuse, Reply, Text, Tool
-from harness.agents.conformance.wires.wire import Event, words
+from harness.agents.conformance.wires.wire import Event, Reading, words
 
 ERRORS = {
     "rate_limited": (429, "rate_limit_exceeded", "Rate limit reached for requests."),
@@ -27,27 +27,18 @@ _USAGE = {
 
 
 def ask(body: Mapping[str, Any], model: str) -> Ask:
-    system: list[str] = []
-    users: list[str] = []
-    results: list[str] = []
+    said = Reading()
     for message in body.get("messages", []):
         text = words(message.get("content"))
         if message.get("role") in {"system", "developer"}:
-            system.append(text)
+            said.system.append(text)
         elif message.get("role") == "tool":
-            results.append(text)
+            said.results.append(text)
         elif message.get("role") == "user":
-            users.append(text)
-            results = []
+            said.user(text)
     functions = [tool["function"] for tool in body.get("tools") or () if tool.get("type") == "function"]
-    return Ask(
-        model=body.get("model", model),
-        stream=bool(body.get("stream")),
-        system="\n".join(system),
-        users=tuple(users),
-        results=tuple(results),
-        tools=tuple(Tool.from_schema(function["name"], function.get("parameters")) for function in functions),
-    )
+    tools = [Tool.from_schema(function["name"], function.get("parameters")) for function in functions]
+    return said.ask(body.get("model", model), tools, stream=bool(body.get("stream")))
 
 
 def _message(asked: Ask, reply: Reply) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness.agents.conformance.turns import INPUT_TOKENS, OUTPUT_TOKENS, Ask, Refuse, Reply, Text, Tool
-from harness.agents.conformance.wires.wire import Event
+from harness.agents.conformance.wires.wire import Event, Reading
 
 _ERRORS = {
     "rate_limited": (429, "RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota)."),
@@ -21,29 +21,22 @@ _ERRORS = {
 
 
 def ask(body: Mapping[str, Any], model: str) -> Ask:
-    users: list[str] = []
-    results: list[str] = []
+    said = Reading()
+    said.system.append(_text(body.get("systemInstruction") or {}))
     for content in body.get("contents", []):
         if content.get("role", "user") != "user":
             continue
         answers = [str(part["functionResponse"]) for part in content.get("parts", ()) if "functionResponse" in part]
         if answers:
-            results += answers
+            said.results += answers
         else:
-            users.append(_text(content))
-            results = []
+            said.user(_text(content))
     declared = [found for tool in body.get("tools") or () for found in tool.get("functionDeclarations", ())]
-    return Ask(
-        model=model,
-        stream=False,
-        system=_text(body.get("systemInstruction") or {}),
-        users=tuple(users),
-        results=tuple(results),
-        tools=tuple(
-            Tool.from_schema(found["name"], found.get("parametersJsonSchema") or found.get("parameters"))
-            for found in declared
-        ),
-    )
+    tools = [
+        Tool.from_schema(found["name"], found.get("parametersJsonSchema") or found.get("parameters"))
+        for found in declared
+    ]
+    return said.ask(model, tools, stream=False)
 
 
 def _text(content: Any) -> str:

@@ -8,34 +8,25 @@ from typing import Any
 
 from harness.agents.conformance.turns import INPUT_TOKENS, OUTPUT_TOKENS, Ask, Reply, Text, Tool
 from harness.agents.conformance.wires import chat
-from harness.agents.conformance.wires.wire import Event, words
+from harness.agents.conformance.wires.wire import Event, Reading, words
 
 _RESULTS = {"function_call_output", "custom_tool_call_output", "local_shell_call_output"}
 error = chat.error
 
 
 def ask(body: Mapping[str, Any], model: str) -> Ask:
-    system = [str(body.get("instructions") or "")]
-    users: list[str] = []
-    results: list[str] = []
+    said = Reading()
+    said.system.append(str(body.get("instructions") or ""))
     given = body.get("input", [])
     for item in [{"role": "user", "content": given}] if isinstance(given, str) else given:
         text = words(item.get("content"), "input_text")
         if item.get("type") in _RESULTS:
-            results.append(str(item.get("output", "")))
+            said.results.append(str(item.get("output", "")))
         elif item.get("role") in {"system", "developer"}:
-            system.append(text)
+            said.system.append(text)
         elif item.get("role") == "user":
-            users.append(text)
-            results = []
-    return Ask(
-        model=body.get("model", model),
-        stream=bool(body.get("stream")),
-        system="\n".join(system),
-        users=tuple(users),
-        results=tuple(results),
-        tools=tuple(_tools(body)),
-    )
+            said.user(text)
+    return said.ask(body.get("model", model), _tools(body), stream=bool(body.get("stream")))
 
 
 def _tools(body: Mapping[str, Any]) -> Iterator[Tool]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from harness.agents.conformance.turns import Ask, Refuse, Reply
+from harness.agents.conformance.turns import Ask, Refuse, Reply, Tool
 
 # Data is JSON, except for the one word that ends a stream of Chat Completions.
 Event = tuple[str | None, Mapping[str, Any] | str]
@@ -43,3 +43,19 @@ def words(content: Any, *kinds: str) -> str:
     parts = content if isinstance(content, list) else []
     texts = [part.get("text", "") for part in parts if isinstance(part, dict) and part.get("type") in {*kinds, "text"}]
     return "\n".join(text for text in texts if isinstance(text, str))
+
+
+class Reading:
+    """What was said in a request, message by message; a plain message of the user makes results old."""
+
+    def __init__(self) -> None:
+        self.system: list[str] = []
+        self.users: list[str] = []
+        self.results: list[str] = []
+
+    def user(self, text: str) -> None:
+        self.users.append(text)
+        self.results = []
+
+    def ask(self, model: str, tools: Iterable[Tool], *, stream: bool) -> Ask:
+        return Ask(model, stream, "\n".join(self.system), tuple(self.users), tuple(self.results), tuple(tools))
