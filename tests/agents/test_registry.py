@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import pytest
 
+from harness.agents.acp.agent import AcpAgent
 from harness.agents.actions import ActionsAgent
 from harness.agents.cli import CliAgent
 from harness.agents.command import CommandAgent
 from harness.agents.registry import Availability, Registry
+from harness.config.acp_program import AcpProgram
 from harness.errors import EnvironmentProblem
 
 
@@ -44,3 +48,22 @@ def test_availability_is_looked_up_without_starting_anything() -> None:
         Availability("gone", "command", usable=False, detail="program 'no-such-program' was not found"),
         Availability("other", "unknown", usable=False, detail="not in the settings"),
     ]
+
+
+def test_agents_that_are_talked_with_have_names_of_their_own(monkeypatch) -> None:
+    """They come before a profile of the same name, and say what is missing: the program or the library."""
+    speaking = {
+        "gemini": AcpProgram(("/bin/sh",)),
+        "gone": AcpProgram(("no-such-program",)),
+        "actions": AcpProgram(("x",)),
+    }
+    registry = Registry({}, speaking=speaking)
+    assert isinstance(registry.agent("gemini"), AcpAgent)
+    assert isinstance(registry.agent("actions"), ActionsAgent)
+    assert [registry.available(name) for name in ("gemini", "gone")] == [
+        Availability("gemini", "acp", usable=True, detail="/bin/sh"),
+        Availability("gone", "acp", usable=False, detail="program 'no-such-program' was not found"),
+    ]
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    missing = Availability("gemini", "acp", usable=False, detail="the library agent-client-protocol is not installed")
+    assert registry.available("gemini") == missing

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.config import settings
+from harness.config.acp_program import AcpProgram
 from harness.errors import ConfigInvalid
 
 
@@ -261,3 +262,40 @@ def test_a_wrong_value_of_the_model_is_refused(tmp_path, variable, value):
     with pytest.raises(ConfigInvalid) as caught:
         settings.load(None, {}, {"HOME": str(tmp_path), variable: value})
     assert caught.value.message.startswith(f"environment {variable}: ")
+
+
+def test_agents_that_are_talked_with_are_read_with_their_options(layers):
+    """Each field has its own source; what is not set is not shown."""
+    user, project, environ = layers
+    user.write_text('[agents.talker]\nacp = ["talker", "--acp"]\nenv = ["KEY"]\n')
+    project.write_text('[agents.talker]\nmode = "ask"\nauth = "key"\nserves = ["write"]\n')
+    loaded = settings.load(project.parents[1], {}, environ)
+    program = AcpProgram(("talker", "--acp"), mode="ask", auth="key", env=("KEY",), serves=("write",))
+    assert (loaded.acp_agents, loaded.agents) == ({"talker": program}, {})
+    assert [row for row in loaded.rows() if row[0].startswith("agents.")] == [
+        ("agents.talker.acp", ["talker", "--acp"], f"{user}:2"),
+        ("agents.talker.mode", "ask", f"{project}:2"),
+        ("agents.talker.auth", "key", f"{project}:3"),
+        ("agents.talker.env", ["KEY"], f"{user}:3"),
+        ("agents.talker.serves", ["write"], f"{project}:4"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('acp = "talker"', "agents.talker.acp: must be a list of arguments"),
+        ('acp = ["x"]\ncommand = ["x"]', "agents.talker has both `command` and `acp`"),
+        ('mode = "ask"', "agents.talker.mode is for an agent that has `acp`"),
+        ('acp = ["x"]\nmode = 7', "agents.talker.mode: must be a text"),
+        ('acp = ["x"]\nenv = ["A B"]', "agents.talker.env: 'A B' is not the name of an environment variable"),
+        ('acp = ["x"]\nserves = ["mind"]', "agents.talker.serves: 'mind' is none of read, write, terminal"),
+    ],
+)
+def test_what_does_not_fit_an_agent_that_is_talked_with_is_named(layers, text, says):
+    """A wrong field, a wrong value, or two ways at once."""
+    _, project, environ = layers
+    project.write_text(f"[agents.talker]\n{text}\n")
+    with pytest.raises(ConfigInvalid) as caught:
+        settings.load(project.parents[1], {}, environ)
+    assert says in caught.value.message

@@ -13,7 +13,7 @@ import pytest
 import harness
 from harness.agents import profile
 from harness.config import settings
-from harness.config.setting_kinds import KINDS, variable
+from harness.config.setting_kinds import AGENT_FIELDS, KINDS, variable
 from harness.errors import Exit, ModelFault, OrchestrixError
 from harness.model import contract, plan, view
 from harness.model import events as ev
@@ -147,8 +147,7 @@ def test_every_setting_is_described_with_its_variable():
     rows = pages.table(REFERENCE / "settings.md", "Settings")
     spelled = {key: variable(key) for key in KINDS}
     assert {key: row[0].strip("`") for key, row in rows.items()} == spelled | {
-        "agents.<name>.command": "",
-        "agents.<name>.model": "",
+        **{f"agents.<name>.{field}": "" for field in AGENT_FIELDS},
     }
 
 
