@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -15,7 +16,7 @@ from harness.agents.conformance.server import ModelServer
 from harness.agents.profile import Profile, filled
 from harness.model.contract import Contract, Execution, Parent, Permissions, StepText, Work
 from harness.model.process import Means, ProcessResult, ProcessSpec, Rights
-from harness.ports import Execute, Job, Outcome, Processes
+from harness.ports import Execute, Job, Outcome, Processes, ToolOffer
 from harness.sandbox import environment
 
 _SECONDS = 120
@@ -110,6 +111,9 @@ class _Execute:
 class _NoTools:
     async def call(self, tool: str, arguments: Mapping[str, object]) -> str:  # noqa: ARG002 - part of the port
         raise AssertionError(f"a program with a profile has its own tools, and asked the broker for {tool}")
+
+    def offered(self) -> AbstractAsyncContextManager[Sequence[ToolOffer]]:
+        return nullcontext(())
 
 
 def _names(profile: Profile) -> set[str]:
