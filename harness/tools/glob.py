@@ -8,7 +8,7 @@ from harness.errors import ToolFailed
 from harness.model import globs, limits
 from harness.model.plan import Word
 from harness.tools.inside import Inside
-from harness.tools.tool import Arguments
+from harness.tools.tool import Arguments, listed
 
 
 class Glob(Arguments):
@@ -16,13 +16,10 @@ class Glob(Arguments):
 
 
 def glob(arguments: Glob, inside: Inside) -> str:
-    """Paths that the pattern covers, in the language of `owns`; cut at a limit that is named in the answer."""
+    """Paths that the pattern covers, in the language of `owns`."""
     wrong = globs.problem(arguments.pattern)
     if wrong is not None:
         raise ToolFailed(f"the pattern {wrong[0]}", hint=wrong[1])
     pattern = globs.Pattern(arguments.pattern)
-    found = sorted(path for path in islice(inside.files(), limits.TOOL_WALK_FILES) if pattern.covers(path))
-    shown = found[: limits.TOOL_ENTRIES]
-    if len(found) > limits.TOOL_ENTRIES:
-        shown.append(f"[... {len(found) - limits.TOOL_ENTRIES} more ...]")
-    return "\n".join(shown) or "nothing matches"
+    found = (path for path in islice(inside.files(), limits.TOOL_WALK_FILES) if pattern.covers(path))
+    return listed(sorted(found), "nothing matches")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from harness.model import limits
 from harness.model.contract import Contract
 from harness.ports import Execute
 from harness.tools.inside import Inside
@@ -52,6 +53,14 @@ def on_files(act: Callable[[Any, Inside], str]) -> Callable[[Any, Reach], Awaita
         return act(arguments, reach.inside)
 
     return acting
+
+
+def listed(names: Sequence[str], nothing: str) -> str:
+    """One name for each line, cut at a limit that is named in the answer."""
+    shown = list(names[: limits.TOOL_ENTRIES])
+    if len(names) > limits.TOOL_ENTRIES:
+        shown.append(f"[... {len(names) - limits.TOOL_ENTRIES} more ...]")
+    return "\n".join(shown) or nothing
 
 
 def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:

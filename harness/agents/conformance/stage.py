@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -112,9 +112,8 @@ class _NoTools:
     async def call(self, tool: str, arguments: Mapping[str, object]) -> str:  # noqa: ARG002 - part of the port
         raise AssertionError(f"a program with a profile has its own tools, and asked the broker for {tool}")
 
-    @contextlib.asynccontextmanager
-    async def offered(self) -> AsyncIterator[Sequence[ToolOffer]]:
-        yield ()
+    def offered(self) -> AbstractAsyncContextManager[Sequence[ToolOffer]]:
+        return nullcontext(())
 
 
 def _names(profile: Profile) -> set[str]:
