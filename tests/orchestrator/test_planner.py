@@ -57,6 +57,7 @@ def test_a_plan_has_the_models_steps_and_the_persons_terms() -> None:
         "    needs: [0]\n"
         "    owns: [server.py]\n"
         "    allowed_tools: [read_file]\n"
+        "    decompose: auto\n"
         "    can_spawn_children: true\n"
         "    max_delegation_depth: 2\n"
     )

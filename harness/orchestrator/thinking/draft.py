@@ -44,5 +44,6 @@ def _step(step: PlannedStep, bounds: Bounds) -> dict[str, Any]:
     if step.tools is not None:
         written["allowed_tools"] = step.tools
     if step.complex and bounds.splits:
-        written |= {"can_spawn_children": True, "max_delegation_depth": bounds.max_depth - bounds.depth}
+        levels = bounds.max_depth - bounds.depth
+        written |= {"decompose": "auto", "can_spawn_children": True, "max_delegation_depth": levels}
     return written
