@@ -184,6 +184,7 @@ class Project:
             runs_dir=self.runs_dir,
             checkout=self.root,
             drive=drive,
+            model=lambda: self.model if self.settings.model_name else None,
         )
 
     def as_begun(self, run_id: RunId) -> Project:

@@ -19,6 +19,7 @@ COMMANDS = (
     "validate",
     "graph",
     "plan",
+    "agent",
     "run",
     "resume",
     "retry",

@@ -114,6 +114,8 @@ def _failure(state: RunState) -> OrchestrixError:
 
 
 def _people(state: RunState) -> None:
+    if state.final_response:
+        output.line(state.final_response + "\n")
     for step in state.ordered():
         output.line(_row(step))
     branch = RefName(state.integration_ref).short

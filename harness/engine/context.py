@@ -12,7 +12,7 @@ from harness.engine.offload import Offload
 from harness.engine.options import Options
 from harness.engine.parts import Parts
 from harness.model import events as ev
-from harness.model import nesting
+from harness.model import nesting, rounds
 from harness.model.contract import Contract
 from harness.model.ids import CommitId, RefName, RunId, TaskId, work_branch
 from harness.model.nesting import Nest
@@ -53,6 +53,11 @@ class Context:
     @property
     def run_dir(self) -> Path:
         return self.parts.runs_dir / self.run_id
+
+    def adopt_plan(self) -> None:
+        """Takes over the plans that the log holds by now."""
+        self.plan = rounds.plan(self.journal.state.goal, self.journal.state.rounds)
+        self.schedule = rounds.order(self.journal.state.rounds)
 
     def task(self, idx: int) -> TaskId:
         return nesting.task_id(self.nest.parent_task if self.nest else None, idx)

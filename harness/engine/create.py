@@ -75,16 +75,20 @@ def subagent(
     generation: int = 1,
     origin: str | None = None,
     nest: Nest | None = None,
+    shift: int = 0,
 ) -> ev.SubagentCreated:
-    """The fact that creates a step's sub-agent; a retried step gets a new sub-agent under the same contract."""
+    """The fact that creates a step's sub-agent; a retried step gets a new sub-agent under the same contract.
+
+    `shift` is how many steps the run had before this plan was made for it.
+    """
     if sandbox not in ("auto", "bwrap", "none"):
         raise UsageError(f"unknown sandbox {sandbox!r}", hint="use auto, bwrap or none")
-    task = nesting.task_id(nest.parent_task if nest else None, idx)
+    task = nesting.task_id(nest.parent_task if nest else None, idx + shift)
     name = sub_agent_id(run_id, task) + ("" if generation == 1 else f"~{generation}")
     contract = nesting.contract(plan, idx, run_id, sandbox, nest)  # type: ignore[arg-type]  # checked above
     return ev.SubagentCreated(
         sub_agent_id=name,
-        step_idx=idx,
+        step_idx=idx + shift,
         task=task,
         title=plan.steps[idx].title,
         step_id=plan.steps[idx].id,

@@ -10,15 +10,17 @@ from harness.model.state import RunState
 from harness.model.verdict import Reason, exit_code
 
 
-async def finish(ctx: Context) -> RunState:
+async def finish(ctx: Context, response: str) -> RunState:
     """Every child is closed: the first failed one in plan order decides the exit code."""
     await integrate.restored_head(ctx)
     steps = ctx.journal.state.ordered()
     failed = [step for step in steps if step.final_status != "completed"]
     code = exit_code(Reason(failed[0].close_reason or Reason.AGENT_FAILED)) if failed else 0
-    summary.write(ctx, code)
+    summary.write(ctx, code, response)
     return ctx.journal.append(
-        ev.WorkflowFinalized(status="FAILED" if failed else "COMPLETED", final_response_length=0),
+        ev.WorkflowFinalized(
+            status="FAILED" if failed else "COMPLETED", final_response_length=len(response), final_response=response
+        ),
         ev.RunFinished(
             status=RunStatus.FAILED if failed else RunStatus.SUCCEEDED,
             exit_code=code,

@@ -14,10 +14,8 @@ from harness.engine.options import Options
 from harness.engine.parts import Parts
 from harness.errors import EnvironmentProblem, Fenced, OrchestrixError
 from harness.model import events as ev
-from harness.model import limits
+from harness.model import limits, rounds
 from harness.model.nesting import Nest
-from harness.model.plan import Plan
-from harness.model.schedule import schedule
 from harness.model.state import RunState
 from harness.ports import Lease
 
@@ -41,12 +39,11 @@ async def carry_on(
     try:
         state = parts.store.state(lease.run_id)
         journal = Journal(parts.store, lease, state, watch)
-        plan = Plan.model_validate(dict(state.plan))
         options = Options.from_dict(state.options)
         ctx = Context(
             run_id=lease.run_id,
-            plan=plan,
-            schedule=schedule(plan),
+            plan=rounds.plan(state.goal, state.rounds),
+            schedule=rounds.order(state.rounds),
             options=options,
             parts=parts,
             journal=journal,

@@ -8,12 +8,12 @@ from harness.model.state import StepState
 from harness.model.visible import visible
 
 
-def write(ctx: Context, exit_code: int) -> None:
+def write(ctx: Context, exit_code: int, response: str) -> None:
     """Replaces `run.md` in the run's archive."""
-    reports.replace(ctx.run_dir / "run.md", text(ctx, exit_code).encode())
+    reports.replace(ctx.run_dir / "run.md", text(ctx, exit_code, response).encode())
 
 
-def text(ctx: Context, exit_code: int) -> str:
+def text(ctx: Context, exit_code: int, response: str) -> str:
     state = ctx.journal.state
     steps = state.ordered()
     merged = sum(step.final_status == "completed" for step in steps)
@@ -31,7 +31,8 @@ def text(ctx: Context, exit_code: int) -> str:
         "| step | title | outcome | reason | commit or kept work |",
         "|---|---|---|---|---|",
     ]
-    return visible("\n".join([*head, *(_row(step) for step in steps), ""]))
+    said = ["", "## Answer", "", response] if response else []
+    return visible("\n".join([*head, *(_row(step) for step in steps), *said, ""]))
 
 
 def _row(step: StepState) -> str:

@@ -62,7 +62,8 @@ class StepState:
     analysis: str | None = None
     recovering: bool = False
     spawns: int = 0
-    child_run: str | None = None
+    child_run: str | None = None  # the nested run that has the task now
+    last_child: str | None = None
     child_plan: Mapping[str, Any] = field(default_factory=dict)
     child_status: str | None = None
     child_head: str | None = None
@@ -100,6 +101,12 @@ class RunState:
     within: Mapping[str, Any] | None = None
     budget: Mapping[str, Any] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
+    decided: str | None = None  # the node that has the run as a whole now
+    rounds: tuple[Mapping[str, Any], ...] = ()  # the plans of a run, in order; a run of a plan file has one
+    partial: bool = False
+    more_work: bool | None = None  # None while nobody has looked at this round's results
+    missing: str = ""
+    final_response: str = ""
     waiting: str | None = None
     waiting_tasks: tuple[str, ...] = ()  # those that a person must decide about, nested ones included
     last_seq: int = 0
@@ -149,6 +156,7 @@ def _created_run(state: RunState, fact: ev.RunCreated, ts: str) -> RunState:
         state,
         goal=fact.goal,
         plan=fact.plan,
+        rounds=(fact.plan,) if fact.plan.get("steps") else (),
         plan_path=fact.plan_path,
         plan_digest=fact.plan_digest,
         base=fact.base,
@@ -192,7 +200,15 @@ def _cancelled(state: RunState, _fact: ev.RunCancelled, ts: str) -> RunState:
 
 
 def _finished(state: RunState, fact: ev.RunFinished, ts: str) -> RunState:
-    return replace(state, status=RunStatus(fact.status), exit_code=fact.exit_code, head=fact.head, finished_at=ts)
+    return replace(
+        state,
+        status=RunStatus(fact.status),
+        exit_code=fact.exit_code,
+        head=fact.head,
+        finished_at=ts,
+        decided=None,
+        more_work=None,
+    )
 
 
 def _landed(state: RunState, fact: ev.RunLanded, _ts: str) -> RunState:

@@ -26,6 +26,7 @@ def run(state: RunState, *, held: bool) -> dict[str, Any]:
         "finished_at": state.finished_at,
         "waiting": state.waiting,
         "parent_run": state.parent_run,
+        "final_response": state.final_response,
         "steps": [step(item, state.run_id) for item in state.ordered()],
     }
 
@@ -44,7 +45,7 @@ def step(item: StepState, run_id: str) -> dict[str, Any]:
         "message": item.message,
         "attempts": item.attempts,
         "escalated": item.escalated,
-        "nested_run": item.child_run,
+        "nested_run": item.last_child,
         "next_attempt_at": item.next_attempt_at if not item.done else None,
         "start_point": item.start_point,
         "commit": item.commit,
@@ -61,4 +62,5 @@ def next_step(state: RunState) -> str:
     asked = state.waiting_tasks
     if asked:
         return f"orchestrix approve {state.run_id} {asked[0]}, or orchestrix reject {state.run_id} {asked[0]}"
-    return f"orchestrix resume {state.run_id} --budget NAME=VALUE"
+    more = " --budget NAME=VALUE" if state.rounds else ""
+    return f"orchestrix resume {state.run_id}{more}"

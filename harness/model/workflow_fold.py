@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def _decided(state: RunState, fact: ev.RoutingDecision, _ts: str) -> RunState:
-    return state if fact.task is None else _with(state, fact.task, decided=fact.chosen_node)
+    if fact.task is None:
+        return replace(state, decided=fact.chosen_node)
+    return _with(state, fact.task, decided=fact.chosen_node)
 
 
 def _again(state: RunState, fact: ev.TaskRetryScheduled, _ts: str) -> RunState:
@@ -57,16 +59,47 @@ def _analyzed(state: RunState, fact: ev.ComplexityAnalyzed, _ts: str) -> RunStat
 
 def _spawned(state: RunState, fact: ev.SubagentSpawned, _ts: str) -> RunState:
     spawns = state.steps[fact.task].spawns + 1
-    return _with(state, fact.task, decided=None, spawns=spawns, child_run=fact.child_run, child_plan=fact.plan)
+    return _with(
+        state,
+        fact.task,
+        decided=None,
+        spawns=spawns,
+        child_run=fact.child_run,
+        last_child=fact.child_run,
+        child_plan=fact.plan,
+    )
 
 
 def _returned(state: RunState, fact: ev.SubagentReturned, _ts: str) -> RunState:
     return _with(state, fact.task, decided=None, child_status=fact.status, child_head=fact.head, message=fact.message)
 
 
+def _adopted(state: RunState, fact: ev.PlanAdopted, _ts: str) -> RunState:
+    steps = [*state.plan.get("steps", ()), *fact.plan["steps"]]
+    return replace(
+        state,
+        decided=None,
+        plan={**fact.plan, "goal": state.goal, "steps": steps},
+        rounds=(*state.rounds, fact.plan),
+        partial=fact.partial,
+        more_work=None,
+        missing="",
+    )
+
+
+def _classified(state: RunState, fact: ev.WorkClassified, _ts: str) -> RunState:
+    return replace(state, decided=None, more_work=fact.more_work, missing=fact.missing)
+
+
+def _finalized(state: RunState, fact: ev.WorkflowFinalized, _ts: str) -> RunState:
+    return replace(state, final_response=fact.final_response)
+
+
 def _waiting(state: RunState, fact: ev.RunWaiting, _ts: str) -> RunState:
     asked = tuple(fact.tasks) if fact.cause == "approval" else ()
-    return replace(state, status=RunStatus.WAITING, exit_code=Exit.WAITING, waiting=fact.message, waiting_tasks=asked)
+    return replace(
+        state, status=RunStatus.WAITING, exit_code=Exit.WAITING, waiting=fact.message, waiting_tasks=asked, decided=None
+    )
 
 
 def _budget(state: RunState, fact: ev.BudgetChanged, _ts: str) -> RunState:
@@ -97,6 +130,9 @@ HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {
     ev.ComplexityAnalyzed: _analyzed,
     ev.SubagentSpawned: _spawned,
     ev.SubagentReturned: _returned,
+    ev.PlanAdopted: _adopted,
+    ev.WorkClassified: _classified,
+    ev.WorkflowFinalized: _finalized,
     ev.RunWaiting: _waiting,
     ev.BudgetChanged: _budget,
 }

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from harness.engine.context import Context
 from harness.model import events as ev
 from harness.model import limits
+from harness.model.plan import Plan
 from harness.orchestrator import nodes, router, waiting
 from harness.orchestrator.crew import Crew
 from harness.orchestrator.decision import Decision
@@ -34,24 +35,28 @@ class _Loop:
     def __init__(self, ctx: Context, crew: Crew) -> None:
         self._ctx = ctx
         self._crew = crew
-        self._policies = Policies.of(ctx)
         self._clock = SteadyClock(ctx.parts.clock)
         self._queue: deque[Decision] = deque()
         self._supervisor = RoutingSupervisor(self._queue)
         self._registry = nodes.registry()
+        self._known: tuple[Plan, Policies] | None = None
 
     def left_over(self) -> list[Decision]:
         """What an earlier coordinator decided and did not carry out: it is carried out, not decided again."""
-        return [
-            Decision(step.decided, "decided before", step.task_id, "")
-            for step in self._ctx.journal.state.ordered()
-            if step.decided is not None
-        ]
+        state = self._ctx.journal.state
+        held = [(state.decided, None), *((step.decided, step.task_id) for step in state.ordered())]
+        return [Decision(node, "decided before", task, "") for node, task in held if node is not None]
+
+    def _policies(self) -> Policies:
+        """Those of the present plan: a run that began with a goal gets one on the way."""
+        if self._known is None or self._known[0] is not self._ctx.plan:
+            self._known = (self._ctx.plan, Policies.of(self._ctx))
+        return self._known[1]
 
     async def tick(self) -> None:
         """Decides what is next and has it done, or waits until there is something to decide."""
         now = self._clock.now()
-        decisions = router.route(self._ctx.journal.state, self._policies, now)[: limits.TICK_DECISIONS]
+        decisions = router.route(self._ctx.journal.state, self._policies(), now)[: limits.TICK_DECISIONS]
         if decisions:
             self._ctx.journal.append(*_facts(decisions, self._ctx))
             await self.carry_out(decisions)
@@ -72,7 +77,7 @@ class _Loop:
                 supervisor_factory=lambda _name, _llm: self._supervisor,
                 ctx=self._ctx,
                 crew=self._crew,
-                policies=self._policies,
+                policies=self._policies(),
                 clock=self._clock,
             )
 

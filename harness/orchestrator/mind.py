@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from harness.engine.context import Context
-from harness.model.ids import TaskId
+from harness.model.events import Envelope, RunWaiting
+from harness.model.ids import CommitId, TaskId
 from harness.orchestrator.thinking import asking as questions
+from harness.orchestrator.thinking import repository_map
 from harness.orchestrator.thinking.asking import Asking
+from harness.ports import Vcs
 
 
 def asking(ctx: Context, task: TaskId | None) -> Asking | None:
@@ -13,5 +16,20 @@ def asking(ctx: Context, task: TaskId | None) -> Asking | None:
     model = ctx.parts.model()
     if model is None:
         return None
-    memory = questions.remembered(ctx.parts.store.events(ctx.run_id))
-    return Asking(model, ctx.journal.append, memory, task)
+    return Asking(model, ctx.journal.append, questions.remembered(_heard(ctx)), task)
+
+
+def _heard(ctx: Context) -> list[Envelope]:
+    """What was said since planning last came to nothing: those answers would only lead there again."""
+    heard: list[Envelope] = []
+    for envelope in ctx.parts.store.events(ctx.run_id):
+        if envelope.type == RunWaiting.type and envelope.payload["cause"] == "planning":
+            heard.clear()
+        heard.append(envelope)
+    return heard
+
+
+def survey(vcs: Vcs, commit: CommitId) -> str:
+    """The map of the repository at a commit: never of files that a run would not see."""
+    instructions = vcs.content(commit, repository_map.INSTRUCTIONS) or b""
+    return repository_map.build(vcs.paths(commit), instructions.decode("utf-8", "replace"))

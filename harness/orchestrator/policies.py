@@ -18,6 +18,7 @@ class Policies:
     priorities: tuple[int, ...]
     stop_at_failure: bool = False
     persona: str = personas.PERFORM_TASK
+    plans: bool = False  # whether the run began with a goal
 
     @classmethod
     def of(cls, ctx: Context) -> Policies:
@@ -26,5 +27,6 @@ class Policies:
             jobs=ctx.options.jobs,
             priorities=tuple(step.priority for step in ctx.plan.steps),
             stop_at_failure=ctx.plan.on_failure == "stop",
+            plans=bool(ctx.options.planning),
             persona=personas.SUBAGENT if ctx.nest else personas.PERFORM_TASK,
         )

@@ -18,6 +18,8 @@ from harness.orchestrator.board import Board
 from harness.orchestrator.decision import Decision
 from harness.orchestrator.policies import Policies
 
+INITIAL = "initial_planner"
+CLASSIFIER = "classifier"
 EXECUTOR = "task_executor"
 ANALYZER = "complexity_analyzer"
 SPAWN = "spawn_subAgent"
@@ -33,11 +35,23 @@ _UNPARKED = (State.CREATED, State.RUNNING)
 
 def route(state: RunState, policies: Policies, now: datetime) -> list[Decision]:
     """Everything that can be done now, most urgent first; empty while there is only to wait."""
+    if state.decided is not None:
+        return []
     board = Board.of(state, policies)
     if not board.open:
-        return [Decision(FINALIZER, "every task is closed", None, personas.PARENT)]
+        return [_whole(state, policies)]
     urgent = [*_failures(board), *_integration(board)]
     return urgent if over_budget(state, now) else [*urgent, *_execution(board, now)]
+
+
+def _whole(state: RunState, policies: Policies) -> Decision:
+    """With no task open: plan, look whether more is to be planned, or end."""
+    if policies.plans and (not state.rounds or state.more_work):
+        reason = "the goal has no plan yet" if not state.rounds else "the goal needs more work"
+        return Decision(INITIAL, reason, None, personas.PLANNER)
+    if policies.plans and state.more_work is None:
+        return Decision(CLASSIFIER, "every task of this round is closed", None, personas.PLANNER)
+    return Decision(FINALIZER, "every task is closed", None, personas.PARENT)
 
 
 def over_budget(state: RunState, now: datetime) -> str | None:

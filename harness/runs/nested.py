@@ -15,8 +15,8 @@ def owner(store: Store, run_id: RunId, name: str) -> tuple[RunId, TaskId]:
         for step in state.ordered():
             if name in (step.task_id, step.step_id):
                 return RunId(state.run_id), TaskId(step.task_id)
-            if step.child_run in store.run_ids():
-                waiting.append(RunId(step.child_run or ""))
+            if step.last_child in store.run_ids():
+                waiting.append(RunId(step.last_child or ""))
     raise NotFound(f"run {run_id} has no step {name!r:.80}", hint="see `orchestrix status`")
 
 

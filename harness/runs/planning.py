@@ -10,12 +10,11 @@ from harness.engine import reports
 from harness.errors import EnvironmentProblem, UsageError
 from harness.model import limits
 from harness.model.contract import DEFAULT_TOOLS
-from harness.model.ids import CommitId
-from harness.orchestrator.thinking import planner, repository_map
+from harness.orchestrator.mind import survey
+from harness.orchestrator.thinking import planner
 from harness.orchestrator.thinking.asking import Asking
 from harness.orchestrator.thinking.bounds import Bounds
 from harness.orchestrator.thinking.planner import Planned
-from harness.ports import Vcs
 from harness.wiring import Project
 
 DEFAULT_AGENT = "builtin"
@@ -45,12 +44,6 @@ def bounds(project: Project, terms: Terms) -> Bounds:
                 hint=f"see `orchestrix agents`; known are {', '.join(known.names)}",
             )
     return Bounds(agents=terms.agents, tools=DEFAULT_TOOLS, checks=terms.checks, max_steps=terms.max_steps)
-
-
-def survey(vcs: Vcs, commit: CommitId) -> str:
-    """The map of the repository at a commit: never of files that a run would not see."""
-    instructions = vcs.content(commit, repository_map.INSTRUCTIONS) or b""
-    return repository_map.build(vcs.paths(commit), instructions.decode("utf-8", "replace"))
 
 
 def plan(project: Project, goal: str, terms: Terms, base: str | None) -> Planned:

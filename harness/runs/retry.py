@@ -5,11 +5,10 @@ from __future__ import annotations
 from harness.engine import create, launch, signals
 from harness.engine.journal import Watch
 from harness.errors import UsageError
+from harness.model import rounds
 from harness.model.ids import RunId, TaskId
 from harness.model.lifecycle import RunStatus
 from harness.model.nesting import Nest
-from harness.model.plan import Plan
-from harness.model.schedule import schedule
 from harness.model.state import RunState
 from harness.model.verdict import Reason
 from harness.runs import telemetry
@@ -24,8 +23,8 @@ def retry(project: Project, run_id: RunId, task: TaskId, watch: Watch) -> RunSta
         raise UsageError(
             f"step {task} of run {run_id} is not closed as failed", hint="`orchestrix resume` carries on with a run"
         )
-    plan = Plan.model_validate(dict(state.plan))
-    again = _to_do_again(state, plan, state.steps[task].step_idx)
+    plan = rounds.plan(state.goal, state.rounds)
+    again = _to_do_again(state, state.steps[task].step_idx)
     who = holder()
     lease = parts.store.acquire(run_id, who)
     sandbox = str(state.options.get("sandbox", "auto"))
@@ -42,9 +41,9 @@ def retry(project: Project, run_id: RunId, task: TaskId, watch: Watch) -> RunSta
         return signals.run(launch.carry_on(parts, lease, who, observed))
 
 
-def _to_do_again(state: RunState, plan: Plan, first: int) -> list[int]:
+def _to_do_again(state: RunState, first: int) -> list[int]:
     """The step, its failed dependants and, where the plan stops at a failure, what was stopped after it."""
-    order = schedule(plan)
+    order = rounds.order(state.rounds)
     again = [first]
     for step in state.ordered():
         if step.final_status == "failed" and step.step_idx > first:

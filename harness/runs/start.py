@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from harness.config.plan_file import LoadedPlan
 from harness.engine import create, launch, signals
@@ -33,44 +34,55 @@ class Wish:
 
 def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
     """The request, resolved against the repository; raises before anything is made."""
-    vcs = project.repository
-    target = RefName.branch(wish.into) if wish.into else vcs.head_branch()
-    base = _base(project, loaded, wish, target)
+    found = base(project, loaded.plan.base, wish)
     _agents_exist(project, loaded)
-    settings = project.settings
     return create.Request(
         plan=loaded.plan,
         schedule=loaded.schedule,
         plan_path=loaded.path if loaded.path == "-" else str(Path(loaded.path).resolve()),
         plan_digest=loaded.digest,
-        base=base,
-        target=target,
-        options=Options(
-            jobs=settings.parallel,
-            commit_time=project.clock.commit_time(),
-            sandbox=settings.sandbox,
-            reports=settings.reports,
-            keep=settings.keep,
-            strict_parent=settings.strict_parent,
-            env_pass=tuple(settings.env_pass),
-            copy=tuple(settings.workspace_copy),
-            link=tuple(settings.workspace_link),
-            backoff_base_ms=settings.backoff_base_ms,
-            recoveries=settings.recoveries,
-            errors=dict(settings.errors),
-            budget=budgets.effective(loaded.plan.budget.as_dict(), settings.budget, wish.budget),
-        ),
+        base=found,
+        target=target(project, wish),
+        options=options(project, loaded.plan.budget.as_dict(), wish),
     )
 
 
-def _base(project: Project, loaded: LoadedPlan, wish: Wish, target: RefName | None) -> CommitId:
+def options(
+    project: Project, budget: budgets.Amounts, wish: Wish, planning: Mapping[str, Any] | None = None
+) -> Options:
+    """What binds the run from here on, by settings and wish; `budget` is the plan's own."""
+    settings = project.settings
+    return Options(
+        jobs=settings.parallel,
+        commit_time=project.clock.commit_time(),
+        sandbox=settings.sandbox,
+        reports=settings.reports,
+        keep=settings.keep,
+        strict_parent=settings.strict_parent,
+        env_pass=tuple(settings.env_pass),
+        copy=tuple(settings.workspace_copy),
+        link=tuple(settings.workspace_link),
+        backoff_base_ms=settings.backoff_base_ms,
+        recoveries=settings.recoveries,
+        errors=dict(settings.errors),
+        budget=budgets.effective(budget, settings.budget, wish.budget),
+        planning=planning or {},
+    )
+
+
+def target(project: Project, wish: Wish) -> RefName | None:
+    """The branch to land on."""
+    return RefName.branch(wish.into) if wish.into else project.repository.head_branch()
+
+
+def base(project: Project, planned: str | None, wish: Wish) -> CommitId:
     """--base, then the plan's base, then the branch to land on, then HEAD."""
     vcs = project.repository
-    named = wish.base or loaded.plan.base
+    named = wish.base or planned
     if named:
         return vcs.resolve(named)
-    if wish.into and target is not None:
-        at = vcs.read_ref(target)
+    if wish.into:
+        at = vcs.read_ref(RefName.branch(wish.into))
         if at is not None:
             return at
     return vcs.resolve("HEAD")

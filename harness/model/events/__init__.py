@@ -30,6 +30,10 @@ from harness.model.events.fact import (
     Fact,
     StepFact,
 )
+from harness.model.events.goal import (
+    PlanAdopted,
+    WorkClassified,
+)
 from harness.model.events.nested import (
     ComplexityAnalyzed,
     SubagentReturned,
@@ -97,6 +101,7 @@ __all__ = [
     "OwnershipExcepted",
     "ParentChanged",
     "ParentTampered",
+    "PlanAdopted",
     "PlanChangeAccepted",
     "ProcessStarted",
     "RoutingDecision",
@@ -125,6 +130,7 @@ __all__ = [
     "TaskSucceeded",
     "ToolCalled",
     "ToolDenied",
+    "WorkClassified",
     "WorkKept",
     "WorkflowFinalized",
     "WorkspacePreparing",

@@ -80,6 +80,7 @@ class WorkflowFinalized(Fact):
     type = "workflow_finalized"
     status: str
     final_response_length: int
+    final_response: str = ""
 
     @property
     def summary(self) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from harness.orchestrator.nodes.classifier import Classifier
 from harness.orchestrator.nodes.complexity_analyzer import ComplexityAnalyzer
 from harness.orchestrator.nodes.error_fallback import ErrorFallback
 from harness.orchestrator.nodes.finalizer import Finalizer
+from harness.orchestrator.nodes.initial_planner import InitialPlanner
 from harness.orchestrator.nodes.spawn_subagent import SpawnSubAgent
 from harness.orchestrator.nodes.subagent_executor import SubAgentExecutor
 from harness.orchestrator.nodes.subagent_finalizer import SubAgentFinalizer
@@ -14,6 +16,7 @@ from harness.orchestrator.nodes.task_updater import TaskUpdater
 from harness.supervisor import NodeRegistry
 
 ALL = (
+    InitialPlanner,
     ComplexityAnalyzer,
     TaskExecutor,
     SpawnSubAgent,
@@ -22,6 +25,7 @@ ALL = (
     TaskUpdater,
     TaskPlanner,
     ErrorFallback,
+    Classifier,
     Finalizer,
 )
 

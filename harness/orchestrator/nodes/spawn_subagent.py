@@ -9,13 +9,13 @@ from harness.engine.context import Context
 from harness.errors import ModelFailed, PlanningFailed
 from harness.model import events as ev
 from harness.model import nesting
-from harness.model.ids import TaskId
+from harness.model.ids import CommitId, TaskId
 from harness.model.lifecycle import State
 from harness.model.verdict import Failure, Reason
 from harness.orchestrator import mind, personas, recovery
 from harness.orchestrator.crew import Crew
 from harness.orchestrator.nodes.contract import contract, task_of
-from harness.orchestrator.thinking import bounds, planner, repository_map
+from harness.orchestrator.thinking import bounds, planner
 from harness.supervisor import ModularNode, NodeContract, NodeInputs, NodeOutputs
 
 
@@ -72,9 +72,10 @@ class SpawnSubAgent(ModularNode):
         asking = mind.asking(ctx, task)
         if asking is None:
             raise PlanningFailed("no model is configured", hint="give the step its `steps`, or configure a model")
-        paths = await ctx.offload(ctx.parts.vcs.paths, ctx.base)
+        start = CommitId(ctx.step(task).start_point or "")
+        repository = await ctx.offload(mind.survey, ctx.parts.vcs, start)
         within = bounds.of_step(terms, [terms.work.agent], depth=ctx.depth + 1)
-        planned = await planner.decompose(asking, terms, within, repository=repository_map.build(paths, ""))
+        planned = await planner.decompose(asking, terms, within, repository=repository)
         return planned.loaded.plan.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
     async def _fail(self, task: TaskId, failure: Failure) -> None:

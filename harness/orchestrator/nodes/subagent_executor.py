@@ -76,7 +76,7 @@ class SubAgentExecutor(ModularNode):
             plan_digest=hashlib.sha256(ev.canonical(dict(step.child_plan)).encode()).hexdigest(),
             base=CommitId(step.start_point or ""),
             target=None,
-            options=replace(ctx.options, errors=errors, budget=budget),
+            options=replace(ctx.options, errors=errors, budget=budget, planning={}),
             nest=Nest(ctx.run_id, task, recovery.capped(ctx.contract(task), caps)),
         )
 

@@ -1,0 +1,39 @@
+"""From a goal to a finished run: the plan is made inside the run, so that a resume never pays for it twice."""
+
+from __future__ import annotations
+
+import hashlib
+
+from harness.engine import create
+from harness.errors import UsageError
+from harness.model import limits
+from harness.model.plan import Plan
+from harness.model.schedule import Schedule
+from harness.runs import planning, start
+from harness.runs.planning import Terms
+from harness.runs.start import Wish
+from harness.wiring import Project
+
+
+def request(project: Project, goal: str, terms: Terms, wish: Wish) -> create.Request:
+    """The request, resolved against the repository; raises before anything is made or asked."""
+    if not goal.strip() or len(goal) > limits.TEXT_CHARS:
+        raise UsageError("the goal is empty or too long", hint='say what is wanted: orchestrix agent "add a limit"')
+    bounds = planning.bounds(project, terms)
+    _ = project.model
+    asked = {
+        "agents": list(bounds.agents),
+        "tools": list(bounds.tools),
+        "checks": [command if isinstance(command, str) else list(command) for command in bounds.checks],
+        "max_steps": bounds.max_steps,
+        "context": terms.context,
+    }
+    return create.Request(
+        plan=Plan.model_construct(version=1, goal=goal, steps=[]),
+        schedule=Schedule((), (), ()),
+        plan_path="",
+        plan_digest=hashlib.sha256(goal.encode()).hexdigest(),
+        base=start.base(project, None, wish),
+        target=start.target(project, wish),
+        options=start.options(project, {}, wish, asked),
+    )
