@@ -91,6 +91,9 @@ def test_the_sample_ends_with_a_saved_file_and_an_answer(bench, monkeypatch, pro
     children = [event["task_id"] for event in bench.events(spawned["child_run"]) if event["type"].endswith("_merged")]
     assert children == ["1.1", "1.2"]
     assert checker.check(bench.files) == []
+    spans = bench.call("trace", "--json").data["spans"]
+    assert len({span["trace_id"] for span in spans}) == 1
+    assert {"step 1", "step 1.1", "step 1.2", "chat small", "invoke_agent builtin"} <= {span["name"] for span in spans}
 
 
 def _scripted(bench: Workbench, monkeypatch: pytest.MonkeyPatch, *entries: dict[str, Any]) -> None:
