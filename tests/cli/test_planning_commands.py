@@ -42,7 +42,6 @@ def test_a_goal_becomes_a_readable_plan_that_validates(planner) -> None:
         "overlap: refuse\n"
         "defaults:\n"
         "  agent: helper\n"
-        "  allowed_tools: [read_file, write_file, edit_file, delete_file, move_file, apply_patch, run]\n"
         "  checks: [test -d src]\n"
         "steps:\n"
         "  - title: Write the limiter\n"
