@@ -19,7 +19,7 @@ Generated from `--help` by `python docs/generate_cli.py`; do not edit. `python -
 - PLAN is looked up where you are, and then in the directory given with `-C`.
 - Exit statuses are in [exit codes](exit-codes.md).
 """
-_GROUPS = {"config": ("show",)}
+_GROUPS = {"agents": ("check",), "config": ("show",)}
 _WIDTH = "80"
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # the CLI's quick commands need these seams, not pydantic beh
     from harness.model.contract import Contract
     from harness.model.events import Envelope, Fact, StepFact
     from harness.model.ids import CommitId, RefName, RunId, TreeId
-    from harness.model.process import ProcessIdentity, ProcessResult, ProcessSpec
+    from harness.model.process import Means, ProcessIdentity, ProcessResult, ProcessSpec
     from harness.model.state import RunState
     from harness.model.verdict import Failure
 
@@ -187,6 +187,7 @@ class Channel:
 
 
 Talk = Callable[[Channel], Awaitable[None]]
+OnOutput = Callable[[bytes], None]
 
 
 class Processes(Protocol):
@@ -208,11 +209,17 @@ class Processes(Protocol):
         """Ends what is left of a dead coordinator's process tree; never a process that only reuses the pid."""
 
     async def run(
-        self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None], talk: Talk | None = None
+        self,
+        spec: ProcessSpec,
+        *,
+        on_start: Callable[[ProcessIdentity], None],
+        talk: Talk | None = None,
+        on_output: OnOutput | None = None,
     ) -> ProcessResult:
         """Runs to the end of the whole process tree; cancelling the call ends the tree before it returns.
 
         With `talk` stdin and stdout belong to the conversation, and the tree is ended when `talk` returns.
+        `on_output` hears what goes into the log, as it comes.
         """
 
 
@@ -232,6 +239,10 @@ class Note(Protocol):
     def __call__(self, kind: type[StepFact], **values: object) -> None: ...
 
 
+def _nowhere(kind: type[StepFact], **values: object) -> None:
+    """An attempt that is no part of a run has no log."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """One attempt, as an agent sees it."""
@@ -243,7 +254,9 @@ class Job:
     env: Mapping[str, str]
     private: Path
     log: Path
-    note: Note
+    confined: bool = False
+    previous_usage: Mapping[str, Any] = field(default_factory=dict)
+    note: Note = _nowhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,13 +283,34 @@ class Execute(Protocol):
     """Runs one program of this step: the engine adds rights, limits, log and events."""
 
     async def __call__(
-        self, argv: Sequence[str], *, purpose: str, stdin: bytes = b"", env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        purpose: str,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        means: Means | None = None,
     ) -> ProcessResult: ...
 
     async def talk(
-        self, argv: Sequence[str], talk: Talk, *, purpose: str, env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        talk: Talk,
+        *,
+        purpose: str,
+        env: Mapping[str, str] | None = None,
+        means: Means | None = None,
+        name: str | None = None,
     ) -> ProcessResult:
-        """Runs a program and a conversation with it; the program is ended when the conversation is over."""
+        """Runs a program and a conversation with it; the program is ended when the conversation is over.
+
+        With a `name` it has a log of its own, so that other programs of the step may run meanwhile.
+        """
+
+    async def aside(
+        self, argv: Sequence[str], *, name: str, on_output: OnOutput, env: Mapping[str, str] | None = None
+    ) -> ProcessResult:
+        """Runs a program while another one of the step runs, with a log of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from harness.model.ids import RunId
 
 if TYPE_CHECKING:
     from harness.agents.registry import Registry, Thinker
+    from harness.config.mcp_file import McpServer
     from harness.config.settings import Settings
     from harness.engine.parts import OnTool, Parts
     from harness.model.contract import Contract
@@ -133,9 +134,12 @@ class Project:
     @cached_property
     def agents(self) -> Registry:
         """Every agent that a plan can name here; raises ConfigInvalid."""
-        from harness.agents.registry import Registry  # noqa: PLC0415 - only a run needs these
+        from harness.agents.profile_table import ProfileTable  # noqa: PLC0415 - only a run needs these
+        from harness.agents.registry import Registry  # noqa: PLC0415 - as above
 
-        return Registry(self.settings.agents, self._thinker())
+        folders = settings_file.profile_folders(self.root)
+        table = ProfileTable(folders, self.settings.models, self.settings.resume_sessions)
+        return Registry(self.settings.agents, table, self.settings.acp_agents, self._thinker())
 
     def _thinker(self) -> Thinker:
         """The built-in agent; its model, and the library behind it, are made when it is used."""
@@ -154,16 +158,25 @@ class Project:
         missing = "" if settings.model_name else "no model is configured; set ORCHESTRIX_MODEL"
         return Thinker(make, settings.model_name or "", missing)
 
+    @cached_property
+    def mcp_servers(self) -> Mapping[str, McpServer]:
+        """The servers of the checkout's `.mcp.json`, if the user trusts exactly that file; raises ConfigInvalid."""
+        from harness.config import mcp_file  # noqa: PLC0415 - as above
+
+        found = mcp_file.read(self.root)
+        return found.servers if found is not None and mcp_file.trusted(found, os.environ) else {}
+
     def _tools(self, contract: Contract, workspace: Path, execute: Execute, on_tool: OnTool) -> Tools:
         """The broker; an agent that decides for itself is guarded beyond its contract."""
         from harness.config.setting_kinds import GUARDED_TOOLS  # noqa: PLC0415 - as above
         from harness.tools.broker import Broker, Guard  # noqa: PLC0415 - as above
 
-        guard = None
+        guard, servers = None, None
         if contract.work.agent == "builtin":
+            servers = self.mcp_servers
             enabled = set(self.settings.builtin_enable)
             guard = Guard(frozenset() if enabled else frozenset(GUARDED_TOOLS), owned_only=True)
-        return Broker(contract, workspace, execute, on_tool, guard)
+        return Broker(contract, workspace, execute, on_tool, guard=guard, servers=servers)
 
     def parts(self) -> Parts:
         """Everything that the engine is given."""

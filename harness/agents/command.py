@@ -34,7 +34,7 @@ class CommandAgent:
         if refusal is not None or argv is None:
             return Outcome(refusal)
         result = await execute(argv, purpose="agent", stdin=job.prompt.encode("utf-8", "replace"), env=_prepare(job))
-        return Outcome(_failure(argv[0], result), exit_code=result.exit_code)
+        return Outcome(failure_of(argv[0], result), exit_code=result.exit_code)
 
 
 def _refusal(job: Job, argv: Sequence[str] | None) -> Failure | None:
@@ -66,7 +66,8 @@ def _prepare(job: Job) -> dict[str, str]:
     }
 
 
-def _failure(program: str, result: ProcessResult) -> Failure | None:
+def failure_of(program: str, result: ProcessResult) -> Failure | None:
+    """The cause of a program's bad end; None when it exited with 0."""
     if result.ok:
         return None
     if result.ending in _ENDINGS:

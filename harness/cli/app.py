@@ -39,6 +39,7 @@ COMMANDS = (
     "restore",
     "doctor",
     "agents",
+    "trust",
     "audit",
     "metrics",
     "trace",

@@ -23,6 +23,8 @@ _SHOWN = (
     "run.",
     "agent.",
     "parent_",
+    "acp.",
+    "permission.denied",
     "tool.denied",
     "check.finished",
     "work.kept",

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.config.acp_program import SERVICES
 from harness.model import duration, error_actions, limits
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
-_MODEL = re.compile(r"(?:openai|anthropic|scripted):[^\x00-\x1f\x7f]{1,500}")
+_CHOSEN_MODEL = re.compile(r"(?:openai|anthropic|scripted):[^\x00-\x1f\x7f]{1,500}")
 _ADDRESS = re.compile(r"https?://[^\s@\x00-\x1f\x7f]{1,500}")
 # Tools that a model gets only when the user enables them: they start programs of the model's choice.
 GUARDED_TOOLS = ("run", "shell")
+_MODEL = re.compile(r"[A-Za-z0-9][\w./:@+-]{0,200}")
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -100,7 +102,7 @@ def _milliseconds(value: Any) -> int:
 
 
 def _model(value: Any) -> str:
-    if not isinstance(value, str) or not _MODEL.fullmatch(value):
+    if not isinstance(value, str) or not _CHOSEN_MODEL.fullmatch(value):
         raise ValueError("must be openai:NAME, anthropic:NAME or scripted:FILE")
     return value
 
@@ -124,6 +126,27 @@ def argument_list(value: Any) -> tuple[str, ...]:
     if isinstance(value, str) or not _texts(value):
         raise ValueError('must be a list of arguments, such as ["my-agent", "--headless"]')
     return _texts(value)
+
+
+def _word(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip() or "\x00" in value:
+        raise ValueError("must be a text")
+    return value
+
+
+def _services(value: Any) -> tuple[str, ...]:
+    names = _texts(value)
+    wrong = [name for name in names if name not in SERVICES]
+    if wrong:
+        raise ValueError(f"{wrong[0]!r} is none of {', '.join(SERVICES)}")
+    return names
+
+
+def model_name(value: Any) -> str:
+    """A model as its service calls it; raises ValueError."""
+    if not isinstance(value, str) or not _MODEL.fullmatch(value):
+        raise ValueError("must be the name of a model, such as provider/model-1")
+    return value
 
 
 def _number(text: str) -> int:
@@ -171,8 +194,12 @@ KINDS: dict[str, Kind] = {
     "workspace.copy": Kind((), _inside, _commas, "untracked files that are copied into each workspace"),
     "workspace.link": Kind((), _inside, _commas, "untracked files that are linked into each workspace"),
     "backoff_base": Kind(limits.BACKOFF_BASE_MS, _milliseconds, str, "wait before the first retry; doubles after it"),
+    "resume_sessions": Kind(False, _flag, _truth, "a retry carries on with the agent's session where it can"),
     "recoveries": Kind(
         limits.RECOVERIES, _whole(0, 100), _number, "coordinator deaths in one step before it is parked"
+    ),
+    "checkpoint_every": Kind(
+        limits.CHECKPOINT_MS, _milliseconds, str, "time between checkpoints of a run that goes on"
     ),
     "errors": Kind({}, error_actions.parse, _pairs, "what each kind of error leads to"),
     "budget.tokens": Kind(None, _whole(1, 10**12), _number, "tokens that a run may use"),
@@ -195,6 +222,17 @@ KINDS: dict[str, Kind] = {
     "builtin.enable": Kind((), _tools, _commas, "guarded tools that the built-in agent may use", personal=True),
     "telemetry.metrics_file": Kind(None, _folder, str, "a file of metrics, kept during runs", personal=True),
     "telemetry.otlp": Kind(None, _address, str, "the collector that gets the trace of each run", personal=True),
+}
+
+# The fields of [agents.<name>].
+AGENT_FIELDS: dict[str, Callable[[Any], Any]] = {
+    "command": argument_list,
+    "model": model_name,
+    "acp": argument_list,
+    "mode": _word,
+    "auth": _word,
+    "env": _names,
+    "serves": _services,
 }
 _VARIABLES = {"model.name": "ORCHESTRIX_MODEL"}
 

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness.config import reading
-from harness.config.setting_kinds import KINDS, argument_list, variable
+from harness.config.acp_program import AcpProgram, programs
+from harness.config.setting_kinds import AGENT_FIELDS, KINDS, variable
 from harness.errors import ConfigInvalid
 from harness.model import limits
 
 PROJECT_FILE = Path(".orchestrix") / "config.toml"
-_AGENT = re.compile(r"agents\.([a-z0-9][a-z0-9_-]{0,62})\.command")
+_AGENT = re.compile(rf"agents\.([a-z0-9][a-z0-9_-]{{0,62}})\.({'|'.join(AGENT_FIELDS)})")
 _TABLES = {"workspace", "model", "builtin", "budget", "telemetry"}
-_DURATIONS = {"backoff_base", "model.timeout", "budget.wall_time"}
+_DURATIONS = {"backoff_base", "model.timeout", "budget.wall_time", "checkpoint_every"}
 _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 
 
@@ -39,11 +40,13 @@ class Settings:
     workspace_link: tuple[str, ...]
     backoff_base_ms: int
     recoveries: int
+    checkpoint_every_ms: int
     errors: Mapping[str, str]
     budget_tokens: int | None
     budget_cost_usd: float | None
     budget_attempts: int | None
     budget_wall_time_ms: int | None
+    resume_sessions: bool
     model_name: str | None
     model_base_url: str | None
     model_structured: Literal["tool", "native", "prompted"]
@@ -55,6 +58,8 @@ class Settings:
     telemetry_metrics_file: Path | None
     telemetry_otlp: str | None
     agents: Mapping[str, tuple[str, ...]]
+    acp_agents: Mapping[str, AcpProgram]
+    models: Mapping[str, str]
     sources: Mapping[str, str]
 
     @property
@@ -73,11 +78,19 @@ class Settings:
         }
         return {name: value for name, value in given.items() if value is not None}
 
+    def _acp_rows(self) -> Iterator[tuple[str, Any]]:
+        for name, program in sorted(self.acp_agents.items()):
+            yield f"agents.{name}.acp", program.command
+            for field in ("mode", "auth", "env", "serves"):
+                yield f"agents.{name}.{field}", getattr(program, field)
+
     def rows(self) -> Iterator[tuple[str, Any, str]]:
         """Key, value and source of every setting, for people and JSON."""
         values = {
             **{key: getattr(self, _field(key)) for key in KINDS},
             **{f"agents.{name}.command": command for name, command in sorted(self.agents.items())},
+            **{key: value for key, value in self._acp_rows() if key in self.sources},
+            **{f"agents.{name}.model": model for name, model in sorted(self.models.items())},
         }
         for key, value in values.items():
             shown = list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
@@ -101,8 +114,18 @@ def load(root: Path | None, flags: Mapping[str, Any], environ: Mapping[str, str]
     for layer in layers:
         for key, value, source in layer:
             values[key], sources[key] = value, source
-    agents = {match[1]: values.pop(key) for key in list(values) if (match := _AGENT.fullmatch(key))}
-    return Settings(**{_field(key): value for key, value in values.items()}, agents=agents, sources=sources)
+    fields = {(match[1], match[2]): values.pop(key) for key in list(values) if (match := _AGENT.fullmatch(key))}
+    try:
+        speaking = programs(fields)
+    except ValueError as error:
+        raise ConfigInvalid(str(error), hint="see `orchestrix config show`") from error
+    return Settings(
+        **{_field(key): value for key, value in values.items()},
+        agents={name: command for (name, field), command in fields.items() if field == "command"},
+        models={name: model for (name, field), model in fields.items() if field == "model"},
+        acp_agents=speaking,
+        sources=sources,
+    )
 
 
 def _field(key: str) -> str:
@@ -110,7 +133,16 @@ def _field(key: str) -> str:
 
 
 def _user_file(environ: Mapping[str, str]) -> Path:
-    return _xdg(environ, "XDG_CONFIG_HOME", ".config") / "orchestrix" / "config.toml"
+    return _user_folder(environ) / "config.toml"
+
+
+def _user_folder(environ: Mapping[str, str]) -> Path:
+    return _xdg(environ, "XDG_CONFIG_HOME", ".config") / "orchestrix"
+
+
+def profile_folders(root: Path, environ: Mapping[str, str] | None = None) -> tuple[Path, ...]:
+    """Where users and projects keep profiles of agent programs."""
+    return _user_folder(os.environ if environ is None else environ) / "agents", root / PROJECT_FILE.parent / "agents"
 
 
 def _state_home(environ: Mapping[str, str]) -> Path:
@@ -189,7 +221,8 @@ def _flattened(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _checked(place: str, key: str, value: Any) -> Any:
-    check = argument_list if _AGENT.fullmatch(key) else KINDS[key].check if key in KINDS else None
+    agent = _AGENT.fullmatch(key)
+    check = AGENT_FIELDS[agent[2]] if agent else KINDS[key].check if key in KINDS else None
     if check is None:
         raise ConfigInvalid(f"{place}: unknown setting {key!r:.80}", hint=_instead(key))
     try:
@@ -200,11 +233,15 @@ def _checked(place: str, key: str, value: Any) -> Any:
 
 def _instead(key: str) -> str:
     if key.startswith("agents"):
-        return 'an agent is [agents.<name>], in lower case, with command = ["program", "argument"]'
+        return 'an agent is [agents.<name>], in lower case, with command = [...], model = "name" or acp = [...]'
     import difflib  # noqa: PLC0415 - good settings do not pay for it
 
     close = difflib.get_close_matches(key, KINDS, n=1)
-    return f"did you mean {close[0]}?" if close else f"settings: {', '.join(KINDS)}, agents.<name>.command"
+    return (
+        f"did you mean {close[0]}?"
+        if close
+        else f"settings: {', '.join(KINDS)}, agents.<name>.command, agents.<name>.model, agents.<name>.acp"
+    )
 
 
 def _line(text: str, key: str) -> int:

@@ -109,6 +109,8 @@ async def _work(this: _Try, previous: str | None) -> Outcome:
         private=execute.workspace.private,
         log=execute.log,
         note=functools.partial(ctx.note, this.task),
+        confined=ctx.parts.processes.protects_parent,
+        previous_usage=_previous_usage(this),
     )
 
     def on_tool(tool: str, arguments: Mapping[str, Any], *, allowed: bool, ok: bool, message: str) -> None:
@@ -132,6 +134,12 @@ async def _work(this: _Try, previous: str | None) -> Outcome:
         return Outcome(failure=Failure(Reason.TOOL_DENIED, error.message, hint=error.hint))
     except ToolFailed as error:
         return Outcome(failure=Failure(Reason.AGENT_FAILED, error.message, hint=error.hint))
+
+
+def _previous_usage(this: _Try) -> dict[str, Any]:
+    """What the last finished attempt of this sub-agent said of itself, its session above all."""
+    facts = reversed(this.ctx.journal.facts(this.task))
+    return next((fact.usage for fact in facts if isinstance(fact, ev.AttemptFinished)), {})
 
 
 async def _verdict(this: _Try, taken: Snapshot) -> Failure | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.engine import failpoints
@@ -12,8 +12,8 @@ from harness.model import events as ev
 from harness.model.changes import Workspace
 from harness.model.contract import Contract
 from harness.model.ids import TaskId
-from harness.model.process import ProcessIdentity, ProcessLimits, ProcessResult, ProcessSpec, Rights
-from harness.ports import Talk
+from harness.model.process import Means, ProcessIdentity, ProcessLimits, ProcessResult, ProcessSpec, Rights
+from harness.ports import OnOutput, Talk
 
 
 @dataclass(slots=True)
@@ -38,18 +38,42 @@ class StepExecute:
         purpose: str,
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
+        means: Means | None = None,
     ) -> ProcessResult:
-        return await self._run(self._spec(argv, purpose, env, stdin), purpose)
+        return await self._run(self._spec(argv, purpose, env, means, stdin), purpose)
 
     async def talk(
-        self, argv: Sequence[str], talk: Talk, *, purpose: str, env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        talk: Talk,
+        *,
+        purpose: str,
+        env: Mapping[str, str] | None = None,
+        means: Means | None = None,
+        name: str | None = None,
     ) -> ProcessResult:
-        return await self._run(self._spec(argv, purpose, env), purpose, talk)
+        spec = self._spec(argv, purpose, env, means)
+        return await self._run(spec if name is None else self._beside(spec, name), purpose, talk)
+
+    async def aside(
+        self, argv: Sequence[str], *, name: str, on_output: OnOutput, env: Mapping[str, str] | None = None
+    ) -> ProcessResult:
+        return await self._run(self._beside(self._spec(argv, "tool", env), name), "tool", on_output=on_output)
+
+    def _beside(self, spec: ProcessSpec, name: str) -> ProcessSpec:
+        """With a log of its own: two programs cannot write to one at once."""
+        return replace(spec, log=self.log.with_name(f"{self.log_name}-{name}.log"))
 
     def _spec(
-        self, argv: Sequence[str], purpose: str, env: Mapping[str, str] | None, stdin: bytes = b""
+        self,
+        argv: Sequence[str],
+        purpose: str,
+        env: Mapping[str, str] | None,
+        means: Means | None = None,
+        stdin: bytes = b"",
     ) -> ProcessSpec:
         limits = self.contract.limits
+        means = means or Means()
         wall = {"setup": limits.setup_timeout_ms, "check": limits.check_timeout_ms}.get(
             purpose, self.contract.execution.attempt_timeout_ms
         )
@@ -65,16 +89,22 @@ class StepExecute:
             stdin=stdin,
             inactivity_ms=limits.inactivity_timeout_ms,
             rights=Rights(
-                writable=(self.workspace.path, *rights.writable),
+                writable=(self.workspace.path, *rights.writable, *means.writable),
                 readable=(self.workspace.private, *rights.readable),
                 mounts=rights.mounts,
             ),
             limits=ProcessLimits(processes=limits.processes, memory_bytes=limits.memory_bytes, file_bytes=limits.bytes),
+            secrets=means.secrets,
+            until=means.until,
         )
 
-    async def _run(self, spec: ProcessSpec, purpose: str, talk: Talk | None = None) -> ProcessResult:
+    async def _run(
+        self, spec: ProcessSpec, purpose: str, talk: Talk | None = None, on_output: OnOutput | None = None
+    ) -> ProcessResult:
         failpoints.hit(f"before:process.{purpose}")
-        result = await self.ctx.parts.processes.run(spec, on_start=lambda who: self._started(who, purpose), talk=talk)
+        result = await self.ctx.parts.processes.run(
+            spec, on_start=lambda who: self._started(who, purpose), talk=talk, on_output=on_output
+        )
         failpoints.hit(f"after:process.{purpose}")
         return result
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -36,6 +36,19 @@ class Rights:
 
 
 @dataclass(frozen=True, slots=True)
+class Means:
+    """What one program of a step gets besides the step's own rights.
+
+    `until` is shown every whole line of output; once it says True the program has given its result, and is ended if
+    it lingers. `secrets` are values that never reach the log.
+    """
+
+    writable: tuple[Path, ...] = ()
+    secrets: tuple[str, ...] = ()
+    until: Callable[[bytes], bool] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessSpec:
     """An argument list with everything it is given; nothing of the coordinator's environment leaks in."""
 
@@ -48,6 +61,8 @@ class ProcessSpec:
     inactivity_ms: int | None = None
     rights: Rights = field(default_factory=Rights)
     limits: ProcessLimits = field(default_factory=ProcessLimits)
+    secrets: tuple[str, ...] = ()
+    until: Callable[[bytes], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +80,7 @@ class Ending(StrEnum):
     INACTIVITY = "inactivity_timeout"
     LIMIT = "limit_exceeded"
     NOT_FOUND = "not_found"
-    DISMISSED = "dismissed"  # the conversation with it was over; nobody waited for it to exit
+    ANSWERED = "answered"  # it had said what it was asked; nobody waited for it to exit
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ A plan may have thousands of steps: whether everything that a step needs is ther
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.model.lifecycle import State
@@ -38,10 +39,16 @@ class Board:
         open_.sort(key=lambda step: step.step_idx)
         return cls(policies, tuple(open_), int(parked, 2), int(failed, 2))
 
+    def ranked(self) -> Sequence[StepState]:
+        """Open tasks by explicit priority, then order; within one run all are equally deep."""
+        given = self.policies.priorities
+        return sorted(self.open, key=lambda step: -given[step.step_idx]) if any(given) else self.open
+
     def needs(self, step: StepState) -> int:
         """Everything that the step needs, direct and indirect."""
         return self.policies.order.steps[step.step_idx].before
 
     def stands(self, step: StepState) -> bool:
         """Whether there is a result of everything that the step needs."""
-        return not self.needs(step) & ~self.parked
+        needs = self.needs(step)
+        return needs & self.parked == needs

@@ -16,6 +16,7 @@ from harness.model.plan import Plan
 from harness.orchestrator import nodes, router, waiting
 from harness.orchestrator.crew import Crew
 from harness.orchestrator.decision import Decision
+from harness.orchestrator.maintenance import Maintenance
 from harness.orchestrator.policies import Policies
 from harness.orchestrator.steady import SteadyClock
 from harness.orchestrator.supervisor import NAME, RoutingSupervisor
@@ -29,6 +30,8 @@ async def drive(ctx: Context) -> None:
         await loop.carry_out(loop.left_over())
         while not (ctx.journal.state.ended or ctx.journal.state.waiting):
             await loop.tick()
+        if ctx.journal.state.waiting:
+            loop.maintenance.checkpoint()
 
 
 class _Loop:
@@ -39,6 +42,7 @@ class _Loop:
         self._queue: deque[Decision] = deque()
         self._supervisor = RoutingSupervisor(self._queue)
         self._registry = nodes.registry()
+        self.maintenance = Maintenance(ctx)
         self._known: tuple[Plan, Policies] | None = None
 
     def left_over(self) -> list[Decision]:
@@ -65,6 +69,7 @@ class _Loop:
         if self._crew.idle and (due is None or router.over_budget(self._ctx.journal.state, now)):
             self._ctx.journal.append(waiting.why(self._ctx.journal.state, now, self._crew.waits))
             return
+        self.maintenance.look()
         await self._crew.change(due)
 
     async def carry_out(self, decisions: Iterable[Decision]) -> None:

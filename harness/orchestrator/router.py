@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import islice
 
 from harness.model import budget
-from harness.model.ids import TaskId
 from harness.model.lifecycle import State
 from harness.model.state import RunState, StepState
 from harness.orchestrator import abandonment, personas
@@ -30,6 +30,7 @@ PLANNER = "task_planner"
 FALLBACK = "error_fallback"
 FINALIZER = "finalizer"
 
+_WORKING = (EXECUTOR, ANALYZER, SPAWN, NESTED, REJOIN)
 _UNPARKED = (State.CREATED, State.RUNNING)
 
 
@@ -62,6 +63,8 @@ def over_budget(state: RunState, now: datetime) -> str | None:
 def _failures(board: Board) -> Iterator[Decision]:
     """Tasks that must not go on because another one failed, then those whose last attempt failed."""
     for step in board.open:
+        if step.state is State.CREATED and not board.failed:
+            continue  # most of a large plan, most of the time
         if step.refused and step.decided is None and not step.escalated:
             yield Decision(FALLBACK, f"it was refused: {step.last_reason}", step.task_id, personas.ERROR_FALLBACK)
         if step.state not in _UNPARKED:
@@ -85,7 +88,7 @@ def _failed(step: StepState) -> bool:
 def _integration(board: Board) -> Iterator[Decision]:
     """Results in plan order, each when all before it are closed; what has its outcome already is closed at once."""
     for place, step in enumerate(board.open):
-        if step.decided is not None or step.refused:
+        if step.state is State.CREATED or step.decided is not None or step.refused:
             continue
         if step.state in (State.COMPLETED, State.FAILED):
             yield Decision(UPDATER, f"it is {step.state}", step.task_id, personas.PARENT)
@@ -97,12 +100,11 @@ def _integration(board: Board) -> Iterator[Decision]:
 
 def _execution(board: Board, now: datetime) -> list[Decision]:
     """As many eligible tasks as there are free places, by explicit priority, then depth, then order."""
-    free = board.policies.jobs - sum(step.decided in (EXECUTOR, NESTED) for step in board.open)
+    free = board.policies.jobs - sum(step.decided in _WORKING for step in board.open if step.decided)
     if free <= 0:
         return []
-    eligible = [step for step in board.open if _eligible(board, step, now)]
-    eligible.sort(key=lambda step: _rank(board, step))
-    return [_taken_up(board, step) for step in eligible[:free]]
+    eligible = (step for step in board.ranked() if _eligible(board, step, now))
+    return [_taken_up(board, step) for step in islice(eligible, free)]
 
 
 def _taken_up(board: Board, step: StepState) -> Decision:
@@ -145,11 +147,6 @@ def next_due(state: RunState, now: datetime) -> timedelta | None:
     """How long until the first paused task may go on; None when no task is paused."""
     pauses = [wait(step, now) for step in state.steps.values() if step.next_attempt_at and step.decided is None]
     return min((pause for pause in pauses if pause), default=None)
-
-
-def _rank(board: Board, step: StepState) -> tuple[int, int, tuple[int, ...]]:
-    order = TaskId(step.task_id).order
-    return (-board.policies.priorities[step.step_idx], len(order), order)
 
 
 def _why(step: StepState) -> str:

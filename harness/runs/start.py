@@ -66,6 +66,7 @@ def options(
         recoveries=settings.recoveries,
         errors=dict(settings.errors),
         budget=budgets.effective(budget, settings.budget, wish.budget),
+        checkpoint_ms=settings.checkpoint_every_ms,
         planning=planning or {},
     )
 

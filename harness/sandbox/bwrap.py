@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import resource
-import socket
 
 from harness.model.process import ProcessLimits, ProcessSpec
 from harness.sandbox import mounts, rlimits, tree
-from harness.sandbox.child import Child, memory_file, stdout_of
+from harness.sandbox.child import Child, memory_file
+from harness.sandbox.conversation import Line
 from harness.sandbox.output import Transcript
 from harness.sandbox.process import Door
 
@@ -21,11 +21,12 @@ _ROOT_CAPABILITIES = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SETUID
 _GATE = """
 for limit in $1; do ulimit "${limit%=*}" "${limit#*=}"; done
 [ "$2" = 0 ] || { ulimit -u "$2" || ulimit -p "$2"; } 2>/dev/null
-out=$3
+talks=$3
 shift 3
 echo ready >&0
 read -r word || exit 125
-exec "$@" <&1 >&"$out"
+[ "$talks" ] || exec "$@" <&1 >&2
+exec "$@"
 """
 
 
@@ -49,12 +50,15 @@ class Bwrap(Door):
         super().__init__(why)
         self._program = program
 
-    def _start(self, spec: ProcessSpec, transcript: Transcript, line: socket.socket | None) -> Child:
+    def _start(self, spec: ProcessSpec, transcript: Transcript, line: Line | None) -> Child:
         options = [*base_options(), *mounts.options(spec), *_environment(spec)]
         with memory_file(b"".join(os.fsencode(word) + b"\0" for word in options)) as listed:
-            gate = ("/bin/sh", "-c", _GATE, "gate", *_gate_limits(spec.limits), stdout_of(line))
+            gate = ("/bin/sh", "-c", _GATE, "gate", *_gate_limits(spec.limits), "talks" if line else "")
             argv = [self._program, "--args", str(listed), "--", *gate, *spec.argv]
-            return Child(argv, line or spec.stdin, transcript, listed)
+            if line is None:
+                return Child(argv, spec.stdin, transcript, (listed,))
+            # Once it has heard the word, nothing but the program listens there: the control socket is its stdin.
+            return Child(argv, line.sink, transcript, (listed,), (line.ours, line.theirs))
 
     def _is_ready(self, child: Child) -> None:
         for pid in tree.children(child.pid):

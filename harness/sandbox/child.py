@@ -9,9 +9,11 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from harness.errors import EnvironmentProblem
+from harness.ports import OnOutput
+from harness.sandbox.lines import Lines
 from harness.sandbox.output import Transcript
 
 _READ_BYTES = 1024 * 1024
@@ -25,30 +27,40 @@ class Child:
 
     Its descriptors are unusual: 0 is the control socket, 1 is what the program will read as its stdin, and 2 takes all
     output. The program itself gets the usual three. So nothing but single digits is ever named, which is all that a
-    POSIX shell promises to understand. A program that is talked with has a socket as 1: its stdin and its stdout.
+    POSIX shell promises to understand. Where the program is talked with, 1 is its stdout (see Conversation).
     """
 
-    def __init__(self, argv: Sequence[str], stdin: bytes | socket.socket, transcript: Transcript, handle: int) -> None:
-        """Starts `argv`, which also inherits `handle`."""
+    def __init__(
+        self,
+        argv: Sequence[str],
+        given: bytes | int,
+        transcript: Transcript,
+        handles: Sequence[int],
+        control: tuple[socket.socket, socket.socket] | None = None,
+    ) -> None:
+        """Starts `argv`, which also inherits `handles`; `given` is the content of stdin, or the descriptor of stdout."""
         self._loop = asyncio.get_running_loop()
         self._transcript = transcript
         self.exited: asyncio.Future[None] = self._loop.create_future()
         self.drained: asyncio.Future[None] = self._loop.create_future()
         self.broken: asyncio.Future[None] = self._loop.create_future()
+        self.answered: asyncio.Future[None] = self._loop.create_future()
+        self._lines: Lines | None = None
         self.last_output = self._loop.time()
+        self.on_output: OnOutput | None = None
         self._problem: EnvironmentProblem | None = None
         self._gone = self.exited
         self._anchor: int | None = None
         with contextlib.ExitStack() as stack, contextlib.ExitStack() as on_error:
-            self.control, theirs = socket.socketpair()
+            self.control, theirs = control or socket.socketpair()
             on_error.callback(self.control.close)
             stack.callback(theirs.close)
             self._output, sink = os.pipe()
             on_error.callback(os.close, self._output)
             stack.callback(os.close, sink)
             _widen(self._output)
-            given = stack.enter_context(memory_file(stdin)) if isinstance(stdin, bytes) else stdin.fileno()
-            self.process = _popen(argv, theirs.fileno(), given, sink, handle)
+            one = stack.enter_context(memory_file(given)) if isinstance(given, bytes) else given
+            self.process = _popen(argv, theirs.fileno(), one, sink, handles)
             on_error.callback(self._give_up)
             self._exit_handle = os.pidfd_open(self.process.pid)
             on_error.pop_all()
@@ -85,6 +97,8 @@ class Child:
             self._stop_reading()
             return
         self.keep(data)
+        if self.on_output is not None:
+            self.on_output(data)
 
     def keep(self, data: bytes) -> None:
         """Adds to the log; a sign of life, whoever heard it."""
@@ -96,6 +110,12 @@ class Child:
         except EnvironmentProblem as error:
             self._problem = error
             self.broken.set_result(None)
+        if self._lines is not None and self._lines.feed(data) and not self.answered.done():
+            self.answered.set_result(None)
+
+    def watch(self, until: Callable[[bytes], bool]) -> None:
+        """Shows every whole line of output to `until`; call it before `release`."""
+        self._lines = Lines(until)
 
     def _stop_reading(self) -> None:
         if not self.drained.done():
@@ -172,16 +192,11 @@ class Child:
         self.control.close()
 
 
-def _popen(argv: Sequence[str], control: int, given: int, sink: int, handle: int) -> subprocess.Popen[bytes]:
+def _popen(argv: Sequence[str], control: int, one: int, sink: int, handles: Sequence[int]) -> subprocess.Popen[bytes]:
     # An empty environment: what a step sets (LD_PRELOAD) must act inside its confinement, not on what confines it.
     return subprocess.Popen(
-        argv, stdin=control, stdout=given, stderr=sink, env={}, cwd="/", pass_fds=(handle,), start_new_session=True
+        argv, stdin=control, stdout=one, stderr=sink, env={}, cwd="/", pass_fds=handles, start_new_session=True
     )
-
-
-def stdout_of(line: socket.socket | None) -> str:
-    """Which of the child's descriptors its program gets as stdout: the socket that it is talked with over, or the log."""
-    return "2" if line is None else "1"
 
 
 @contextlib.contextmanager

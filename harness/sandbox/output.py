@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.errors import EnvironmentProblem
 from harness.model import limits
-from harness.sandbox.redact import plain_text
+from harness.sandbox.redact import Redactor, plain_text
 
 # One character takes up to four bytes.
 _TAIL_BYTES = 4 * limits.TOOL_OUTPUT_CHARS
@@ -17,13 +17,14 @@ _TAIL_BYTES = 4 * limits.TOOL_OUTPUT_CHARS
 class Transcript:
     """Appends to a log file. Beyond the head the file's end is a ring, set right by `close`: memory stays flat."""
 
-    def __init__(self, path: Path, head: int, tail: int) -> None:
+    def __init__(self, path: Path, head: int, tail: int, secrets: tuple[str, ...] = ()) -> None:
         self._path = path
         self._handle = self._open()
         self._start = os.lseek(self._handle, 0, os.SEEK_END)
         self._head = head
         self._tail = max(tail, 1)
         self._closed = False
+        self._redactor = Redactor(secrets)
         self.written = 0
 
     def _open(self) -> int:
@@ -38,6 +39,9 @@ class Transcript:
 
     def write(self, data: bytes) -> None:
         """Keeps what has a place; raises EnvironmentProblem when the log cannot be written."""
+        self._keep(self._redactor.feed(data))
+
+    def _keep(self, data: bytes) -> None:
         try:
             for offset, piece in self._places(data):
                 self._write_at(piece, self._start + offset)
@@ -69,6 +73,7 @@ class Transcript:
     def close(self) -> str:
         """Puts the ring in order, marks what is missing, and gives the last characters as text for people."""
         try:
+            self._keep(self._redactor.rest())
             if self.truncated:
                 self._straighten()
             end = os.lseek(self._handle, 0, os.SEEK_END)

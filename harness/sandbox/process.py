@@ -6,7 +6,6 @@ import asyncio
 import errno
 import os
 import shutil
-import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
@@ -16,10 +15,10 @@ from typing import Any
 from harness.errors import EnvironmentProblem
 from harness.model import limits
 from harness.model.process import Ending, ProcessIdentity, ProcessResult, ProcessSpec
-from harness.ports import Talk
+from harness.ports import OnOutput, Talk
 from harness.sandbox import identity, tree
 from harness.sandbox.child import Child
-from harness.sandbox.conversation import Conversation
+from harness.sandbox.conversation import Conversation, Line
 from harness.sandbox.output import Transcript
 
 _COUNT_SECONDS = 0.5
@@ -35,7 +34,7 @@ class Door(ABC):
         self.why = why
 
     @abstractmethod
-    def _start(self, spec: ProcessSpec, transcript: Transcript, line: socket.socket | None) -> Child:
+    def _start(self, spec: ProcessSpec, transcript: Transcript, line: Line | None) -> Child:
         """Starts what confines the program; the program itself waits for `release`. It is talked with over `line`."""
 
     @abstractmethod
@@ -50,24 +49,33 @@ class Door(ABC):
         return identity.end(who)
 
     async def run(
-        self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None], talk: Talk | None = None
+        self,
+        spec: ProcessSpec,
+        *,
+        on_start: Callable[[ProcessIdentity], None],
+        talk: Talk | None = None,
+        on_output: OnOutput | None = None,
     ) -> ProcessResult:
         """Runs to the end of the whole process tree; cancelling the call ends the tree before it returns.
 
         With `talk` stdin and stdout belong to the conversation, and the tree is ended when `talk` returns.
+        `on_output` hears what goes into the log, as it comes.
         Raises EnvironmentProblem when the confinement, the log or the machine fails; the tree is dead then, too.
         """
         began = time.monotonic()
         refusal = _cannot_start(spec)
         if refusal:
             return self._result(Ending.NOT_FOUND, None, began, message=refusal)
-        transcript = Transcript(spec.log, spec.limits.output_head, spec.limits.output_tail)
+        transcript = Transcript(spec.log, spec.limits.output_head, spec.limits.output_tail, spec.secrets)
         try:
             conversation = None if talk is None else Conversation(talk)
             child = self._spawn(spec, transcript, conversation)
             if isinstance(child, str):
                 transcript.close()
                 return self._result(Ending.NOT_FOUND, None, began, message=child)
+            if spec.until is not None:
+                child.watch(spec.until)
+            child.on_output = on_output
             try:
                 ending = await self._live(child, spec, on_start, conversation)
             finally:
@@ -80,7 +88,7 @@ class Door(ABC):
         if ending is None:
             raise _setup_failed(self.name, tail)
         message = f"it had more than {spec.limits.processes} processes" if ending is Ending.LIMIT else ""
-        code = None if ending is Ending.DISMISSED else child.exit_code
+        code = None if ending is Ending.ANSWERED else child.exit_code
         return self._result(ending, code, began, transcript=transcript, tail=tail, message=message)
 
     def _spawn(self, spec: ProcessSpec, transcript: Transcript, conversation: Conversation | None) -> Child | str:
@@ -103,7 +111,9 @@ class Door(ABC):
     ) -> Ending | None:
         """How it ended, or has to end; None when it never began."""
         try:
-            if not await asyncio.wait_for(child.ready(), spec.timeout_ms / 1000):
+            async with asyncio.timeout(spec.timeout_ms / 1000):  # wait_for can lose a cancellation that comes now
+                ready = await child.ready()
+            if not ready:
                 return None
             self._is_ready(child)
             who = identity.probe(child.pid)
@@ -157,18 +167,20 @@ async def _watch(child: Child, spec: ProcessSpec, talking: asyncio.Task[None] | 
     clock = asyncio.get_running_loop().time
     deadline = clock() + spec.timeout_ms / 1000
     child.last_output = clock()
+    answered = child.answered if talking is None else talking
     while True:
         quiet_until = deadline if spec.inactivity_ms is None else child.last_output + spec.inactivity_ms / 1000
         await asyncio.wait(
-            {child.exited, child.broken, *([talking] if talking else [])},
+            {child.exited, child.broken, answered},
             timeout=max(0.0, min(deadline, quiet_until, clock() + _COUNT_SECONDS) - clock()),
             return_when=asyncio.FIRST_COMPLETED,
         )
         if child.exited.done() or child.broken.done():
             return Ending.EXITED
-        if talking is not None and talking.done():
-            left = await child.exits_within(limits.DRAIN_MS / 1000)
-            return Ending.EXITED if left else Ending.DISMISSED
+        if answered.done():
+            grace_ms = limits.RESULT_GRACE_MS if talking is None else limits.DRAIN_MS
+            left = await child.exits_within(grace_ms / 1000)
+            return Ending.EXITED if left else Ending.ANSWERED
         if clock() >= deadline:
             return Ending.TIMEOUT
         if spec.inactivity_ms is not None and clock() >= child.last_output + spec.inactivity_ms / 1000:

@@ -46,6 +46,8 @@ def main(order_handle: int) -> NoReturn:
     program = os.fork()
     if program == 0:
         _become(order)
+    if order["stdin"] is not None:
+        os.close(order["stdin"])
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 1)
     os.dup2(null, 2)
@@ -94,8 +96,12 @@ def _become(order: dict[str, Any]) -> NoReturn:
         for kind, value in order["limits"]:
             resource.setrlimit(kind, (value, value))
         os.chdir(order["cwd"])
-        os.dup2(1, 0)
-        os.dup2(order["stdout"], 1)
+        if order["stdin"] is None:
+            os.dup2(1, 0)
+            os.dup2(2, 1)
+        else:
+            os.dup2(order["stdin"], 0)
+            os.close(order["stdin"])
         os.execvpe(order["argv"][0], order["argv"], order["env"])  # noqa: S606 - this is the door
     except OSError as error:
         os.write(2, f"{order['argv'][0]}: {error.strerror}\n".encode())

@@ -1,9 +1,12 @@
-"""Text of programs made safe to show: escapes and control characters can move a cursor, hide text or set a title."""
+"""Output of programs made safe to keep and to show: secrets are masked; escapes could move a cursor or hide text."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
+# A shorter value is in half of all texts by chance.
+_SHORTEST_SECRET = 8
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # control sequences
     r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)"  # titles, links and other strings
@@ -19,3 +22,37 @@ def plain_text(raw: bytes | str) -> str:
     text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
     text = _ESCAPES.sub("", text.replace("\r\n", "\n"))
     return _CONTROLS.sub("\ufffd", text.replace("\r", "\n"))
+
+
+class Redactor:
+    """Masks values in a stream of bytes, also where a value is split between two pieces."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        values = sorted(
+            {secret.encode() for secret in secrets if len(secret) >= _SHORTEST_SECRET}, key=len, reverse=True
+        )
+        self._pattern = re.compile(b"|".join(re.escape(value) for value in values)) if values else None
+        self._held_back = max((len(value) for value in values), default=1) - 1
+        self._held = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """What can be shown by now; the end is held back while a value could still begin in it."""
+        if self._pattern is None:
+            return data
+        held = self._held + data
+        cut = max(0, len(held) - self._held_back)
+        for found in self._pattern.finditer(held):
+            if found.start() < cut < found.end():
+                cut = found.end()
+        self._held = held[cut:]
+        return self._pattern.sub(_mask, held[:cut])
+
+    def rest(self) -> bytes:
+        """What was held back to the end."""
+        held, self._held = self._held, b""
+        return held if self._pattern is None else self._pattern.sub(_mask, held)
+
+
+def _mask(found: re.Match[bytes]) -> bytes:
+    """As long as what it hides: offsets in a transcript stay what they were."""
+    return b"*" * len(found[0])

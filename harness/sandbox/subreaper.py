@@ -6,14 +6,14 @@ import asyncio
 import contextlib
 import marshal
 import os
-import socket
 import sys
 from pathlib import Path
 
 from harness.errors import EnvironmentProblem
 from harness.model.process import ProcessSpec
 from harness.sandbox import reaper, rlimits, tree
-from harness.sandbox.child import Child, memory_file, stdout_of
+from harness.sandbox.child import Child, memory_file
+from harness.sandbox.conversation import Line
 from harness.sandbox.output import Transcript
 from harness.sandbox.process import Door
 
@@ -35,17 +35,20 @@ class Subreaper(Door):
         # The second net: should a program kill its reaper, its processes become ours.
         reaper.adopt_orphans()
 
-    def _start(self, spec: ProcessSpec, transcript: Transcript, line: socket.socket | None) -> Child:
+    def _start(self, spec: ProcessSpec, transcript: Transcript, line: Line | None) -> Child:
         order = {
             "argv": list(spec.argv),
             "env": dict(spec.env),
             "cwd": str(spec.cwd),
-            "stdout": int(stdout_of(line)),
+            "stdin": None if line is None else line.theirs.fileno(),
             "limits": [*rlimits.wanted(spec.limits).items()],
         }
         with memory_file(marshal.dumps(order)) as listed:
             argv = [sys.executable, "-I", "-S", "-c", _REAPER, _SOURCE, str(listed)]
-            child = Child(argv, line or spec.stdin, transcript, listed)
+            if line is None:
+                child = Child(argv, spec.stdin, transcript, (listed,))
+            else:
+                child = Child(argv, line.sink, transcript, (listed, line.theirs.fileno()))
         self._reapers.add(child.pid)
         return child
 

@@ -10,12 +10,15 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from harness.config.mcp_file import McpServer
 from harness.errors import ContractViolation, OrchestrixError, ToolFailed
 from harness.model import limits
 from harness.model.contract import Contract
 from harness.model.globs import Ownership
 from harness.ports import Execute, ToolOffer
+from harness.tools import mcp
 from harness.tools.inside import Inside
+from harness.tools.mcp import RemoteTool
 from harness.tools.table import TOOLS
 from harness.tools.tool import Reach, Tool
 
@@ -57,24 +60,44 @@ class Broker:
     """The tools of one attempt."""
 
     def __init__(
-        self, contract: Contract, workspace: Path, execute: Execute, on_tool: OnTool, guard: Guard | None = None
+        self,
+        contract: Contract,
+        workspace: Path,
+        execute: Execute,
+        on_tool: OnTool,
+        *,
+        guard: Guard | None = None,
+        servers: Mapping[str, McpServer] | None = None,
     ) -> None:
         self._contract = contract
+        self._servers = servers or {}
+        self._remote: dict[str, RemoteTool] = {}
         self._reach = Reach(contract, Inside(workspace), execute)
         self._on_tool = on_tool
         self._guard = guard or Guard()
 
     @contextlib.asynccontextmanager
     async def offered(self) -> AsyncIterator[Sequence[ToolOffer]]:
-        """What a model may be offered: what would not be denied."""
-        yield [
+        """What a model may be offered: what would not be denied. MCP servers run as long as this is open."""
+        own = [
             ToolOffer(name, tool.description, tool.parameters())
             for name, tool in TOOLS.items()
             if allows(self._contract, name) and name not in self._guard.denied and name != "run"
         ]
+        async with mcp.opened(self._wanted_servers(), self._reach.execute) as remote:
+            self._remote = {name: tool for name, tool in remote.items() if allows(self._contract, name)}
+            yield own + [
+                ToolOffer(_spelled(name), tool.description, tool.schema) for name, tool in self._remote.items()
+            ]
+
+    def _wanted_servers(self) -> dict[str, McpServer]:
+        """A server of which nothing is allowed is not started."""
+        prefixes = {name.partition("/")[0] for name in self._contract.permissions.allowed_tools}
+        return {name: server for name, server in self._servers.items() if f"mcp:{name}" in prefixes}
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """What the tool answered; raises ContractViolation when it is not allowed, ToolFailed when it did not work."""
+        tool = next((name for name in self._remote if _spelled(name) == tool), tool)
         try:
             answer = await self._do(tool, arguments)
         except OrchestrixError as error:
@@ -85,11 +108,24 @@ class Broker:
         return answer
 
     async def _do(self, name: str, arguments: Mapping[str, Any]) -> str:
+        if name in self._remote:
+            return await self._do_remote(name, arguments)
         tool = self._permitted(name)
         checked = _checked(name, tool.arguments, arguments)
         if self._guard.owned_only:
             self._within_ownership(tool.changes(checked))
         return await tool.act(checked, self._reach)
+
+    async def _do_remote(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """Once more where the answer breaks the tool's own schema, then the fallback, which is a call like any other."""
+        tool = self._remote[name]
+        for last in (False, True):
+            try:
+                return await tool.call(arguments)
+            except ToolFailed as error:
+                if error.details.get("ending") != mcp.INVALID_OUTPUT or (last and tool.fallback is None):
+                    raise
+        return await self.call(tool.fallback or "", arguments)
 
     def _permitted(self, tool: str) -> Tool:
         step = self._contract.parent.step_idx
@@ -119,6 +155,11 @@ class Broker:
                 f"step {self._contract.parent.step_idx} may not change {outside[0]!r:.200}",
                 hint=f"it owns {', '.join(ownership.paths or ())}",
             )
+
+
+def _spelled(name: str) -> str:
+    """A name as providers accept it for a tool."""
+    return name.replace(":", "__").replace("/", "__")
 
 
 def _checked(tool: str, shape: type[_Arguments], arguments: Mapping[str, Any]) -> _Arguments:

@@ -191,3 +191,26 @@ class TestInjection:
         )
         assert bench.run(_step(0)).reasons == ["merged"]
         assert [event["payload"]["tool"] for event in bench.events() if event["type"] == "tool.denied"] == ["delegate"]
+
+
+def test_servers_of_the_repository_serve_only_those_who_trust_them(bench, monkeypatch) -> None:
+    """Before `orchestrix trust` the tool does not exist; afterwards its calls are events, and a changed file is a new one."""
+    server = {"command": sys.executable, "args": [str(ROOT / "tests" / "tools" / "mcp_server.py")]}
+    bench.commit({".mcp.json": json.dumps({"mcpServers": {"sums": server}})})
+    step = _step(0, allowed_tools=["write_file", "mcp:sums/double"])
+    asked = turn(call("mcp__sums__double", n=4), call("write_file", path="made-0.txt", content="x"))
+    _scripted(bench, monkeypatch, asked, turn(_finish()))
+    assert bench.call("trust", "--json").data["trusted"] is False
+    assert bench.run(step).reasons == ["merged"]
+    assert [event["payload"]["tool"] for event in bench.events() if event["type"] == "tool.denied"] == [
+        "mcp__sums__double"
+    ]
+    shown = bench.call("trust", "--yes", "--json").data
+    assert (shown["trusted"], [row["name"] for row in shown["servers"]]) == (True, ["sums"])
+    assert bench.run(step).reasons == ["merged"]
+    called = [event["payload"]["tool"] for event in bench.events() if event["type"] == "tool.called"]
+    assert called == ["mcp:sums/double", "write_file", "finish"]
+    bench.commit({".mcp.json": json.dumps({"mcpServers": {"sums": {**server, "env": {"A": "b"}}}})})
+    assert bench.call("trust").out.endswith(
+        "not trusted: `orchestrix trust --yes` lets the built-in agent start them\n"
+    )

@@ -36,6 +36,7 @@ def test_defaults(tmp_path):
         ("workspace.copy", [], "default"),
         ("workspace.link", [], "default"),
         ("backoff_base", "1000ms", "default"),
+        ("resume_sessions", False, "default"),
         ("recoveries", 3, "default"),
         ("errors", {}, "default"),
         ("budget.tokens", None, "default"),

@@ -138,6 +138,12 @@ def test_the_command_page_is_what_help_says():
     assert (ROOT / "docs" / "reference" / "cli.md").read_text() == made
 
 
+def test_the_page_of_agent_programs_is_what_the_profiles_say():
+    """`python docs/generate_agents.py` would change nothing."""
+    made = runpy.run_path(str(ROOT / "docs" / "generate_agents.py"))["page"]()
+    assert (ROOT / "docs" / "reference" / "agents.md").read_text() == made
+
+
 @pytest.mark.parametrize(
     "name", ["README.md", "ARCHITECTURE.md", "docs/index.md", "docs/explanation/how-a-run-works.md"]
 )

@@ -11,6 +11,7 @@ from contextlib import closing
 import pytest
 
 import harness
+from harness.agents import profile
 from harness.config import settings
 from harness.config.setting_kinds import KINDS, variable
 from harness.errors import Exit, ModelFault, OrchestrixError
@@ -145,21 +146,29 @@ def test_every_setting_is_described_with_its_variable():
     """Keys, and how they are spelled in the environment."""
     rows = pages.table(REFERENCE / "settings.md", "Settings")
     spelled = {key: variable(key) for key in KINDS}
-    assert {key: row[0].strip("`") for key, row in rows.items()} == spelled | {"agents.<name>.command": ""}
+    assert {key: row[0].strip("`") for key, row in rows.items()} == spelled | {
+        "agents.<name>.command": "",
+        "agents.<name>.model": "",
+    }
 
 
 def test_sample_settings_are_accepted(tmp_path):
-    """TOML blocks of all pages are settings files that load: of the project, or with the note `user`, of the user."""
+    """TOML blocks of all pages are settings files that load: of the project, or with the note `user`, of the user.
+
+    A block with the note `profile` is a profile.
+    """
     files = {False: tmp_path / settings.PROJECT_FILE, True: tmp_path / "config" / "orchestrix" / "config.toml"}
     found = [block for page in pages.markdown() for block in pages.blocks(page) if block.language == "toml"]
     for block in found:
-        tomllib.loads(block.body)
         file = files["user" in block.notes]
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(block.body)
-        settings.load(tmp_path, {}, {"XDG_CONFIG_HOME": str(tmp_path / "config")})
+        if "profile" in block.notes:
+            profile.load(file)
+        else:
+            settings.load(tmp_path, {}, {"XDG_CONFIG_HOME": str(tmp_path / "config")})
         file.unlink()
-    assert found
+    assert {"profile" in block.notes for block in found} == {True, False}
 
 
 def test_the_machine_surface_is_described():

@@ -50,7 +50,7 @@ def test_a_program_hears_and_is_heard_while_it_runs(door, bench) -> None:
     script = "import sys; print('begins', file=sys.stderr, flush=True)\n" + _ECHO
     result = _run(door, bench, bench.python(script), talk)
     assert heard == [b"ONE\n", b"TWO\n", b"bye\n", b""]
-    assert (result.ending in {Ending.EXITED, Ending.DISMISSED}, result.sandbox) == (True, door.name)
+    assert (result.ending in {Ending.EXITED, Ending.ANSWERED}, result.sandbox) == (True, door.name)
     assert sorted(bench.log.read_text().splitlines()) == ["begins", "said one", "said two"]
 
 
@@ -61,7 +61,7 @@ def test_a_program_is_ended_when_the_conversation_is_over(door, bench, marker, q
         assert await channel.reader.readline() == b"ready\n"
 
     result = _run(door, bench, bench.python(_STUBBORN, marker), talk)
-    assert (result.ending, result.exit_code, result.ok) == (Ending.DISMISSED, None, False)
+    assert (result.ending, result.exit_code, result.ok) == (Ending.ANSWERED, None, False)
     assert marked(marker) == []
 
 
@@ -123,7 +123,7 @@ def test_what_is_said_counts_as_activity(door, bench) -> None:
         heard.append(await channel.reader.read())
 
     result = _run(door, bench, bench.python(script, inactivity_ms=1_200), talk)
-    assert result.ending in {Ending.EXITED, Ending.DISMISSED}
+    assert result.ending in {Ending.EXITED, Ending.ANSWERED}
     assert heard == [b"0\n1\n2\n3\n4\n5\n6\n7\n"]
 
 

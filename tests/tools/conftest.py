@@ -46,7 +46,7 @@ class Desk:
 
     def broker(self) -> Broker:
         contract = self.contract or contract_with(*self.tools)
-        return Broker(contract, self.workspace, self._execute, self._on_tool, self.guard)
+        return Broker(contract, self.workspace, self._execute, self._on_tool, guard=self.guard)
 
     async def _execute(
         self, argv: Sequence[str], *, purpose: str, stdin: bytes = b"", env: Mapping[str, str] | None = None

@@ -87,7 +87,11 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request: what was said, which tools there are, and how many have answered since."""
+    """One request: what was said, which tools there are, and how many have answered since.
+
+    `earlier` counts the requests of the scenario before this one; it also makes ids in answers unique, which programs
+    that take up a session rely on.
+    """
 
     model: str
     stream: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,6 +22,10 @@ def register(app: typer.Typer) -> None:
         land: Annotated[
             bool, typer.Option("--land", help="Fast-forward the branch when everything succeeded.")
         ] = False,
+        from_checkpoint: Annotated[
+            Path | None,
+            typer.Option("--from-checkpoint", metavar="FILE", help="Make the run anew where its database is gone."),
+        ] = None,
         budget: Budget = None,
         as_json: Json = False,
         jsonl: Jsonl = False,
@@ -28,12 +33,12 @@ def register(app: typer.Typer) -> None:
     ) -> int:
         """Carry on with RUN: finished steps are not run again, nothing is merged twice."""
         from harness.cli import outcome  # noqa: PLC0415 - the engine is loaded by the commands that run
-        from harness.runs import budgets  # noqa: PLC0415 - as above
+        from harness.runs import budgets, checkpoint  # noqa: PLC0415 - as above
         from harness.runs import resume as resuming  # noqa: PLC0415 - as above
         from harness.wiring import Project  # noqa: PLC0415 - as above
 
         project = Project.at(options.here(directory))
-        run_id = project.find_run(run)
+        run_id = project.find_run(run) if from_checkpoint is None else checkpoint.restore(project, from_checkpoint)
         project = project.as_begun(run_id)
         outcome.notices(project)
         with outcome.watching(project, as_json=as_json, jsonl=jsonl, quiet=quiet) as watch:

@@ -1,5 +1,13 @@
 """Every fact that the log can hold: a closed union, past tense, one class for one fact. Changes only add."""
 
+from harness.model.events.acp import (
+    CallReported,
+    PermissionAllowed,
+    PermissionAsked,
+    PermissionDenied,
+    PlanReported,
+    SessionOpened,
+)
 from harness.model.events.attempt import (
     AttemptFinished,
     CheckFinished,
@@ -78,6 +86,7 @@ from harness.model.events.workflow import (
     TaskRetryScheduled,
     TaskStarted,
     TaskSucceeded,
+    WorkflowCheckpoint,
     WorkflowFinalized,
 )
 
@@ -86,6 +95,7 @@ __all__ = [
     "TYPES",
     "AttemptFinished",
     "BudgetChanged",
+    "CallReported",
     "CheckFinished",
     "ComplexityAnalyzed",
     "ContextCompacted",
@@ -101,8 +111,12 @@ __all__ = [
     "OwnershipExcepted",
     "ParentChanged",
     "ParentTampered",
+    "PermissionAllowed",
+    "PermissionAsked",
+    "PermissionDenied",
     "PlanAdopted",
     "PlanChangeAccepted",
+    "PlanReported",
     "ProcessStarted",
     "RoutingDecision",
     "RunCancelled",
@@ -111,6 +125,7 @@ __all__ = [
     "RunLanded",
     "RunStarted",
     "RunWaiting",
+    "SessionOpened",
     "SnapshotTaken",
     "StepFact",
     "SubagentAttempt",
@@ -132,6 +147,7 @@ __all__ = [
     "ToolDenied",
     "WorkClassified",
     "WorkKept",
+    "WorkflowCheckpoint",
     "WorkflowFinalized",
     "WorkspacePreparing",
     "WorkspaceRemoved",

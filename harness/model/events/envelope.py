@@ -11,13 +11,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from harness.model.events import attempt, builtin, goal, nested, run, subagent, thinking, waiting, workflow
+from harness.model.events import acp, attempt, builtin, goal, nested, run, subagent, thinking, waiting, workflow
 from harness.model.events.fact import Fact
 from harness.model.ids import RunId
 
 GENESIS = "0" * 64
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_FAMILIES = (run, subagent, attempt, nested, thinking, builtin, goal, waiting, workflow)
+_FAMILIES = (run, subagent, attempt, acp, nested, thinking, builtin, goal, waiting, workflow)
 TYPES: dict[str, type[Fact]] = {
     kind.type: kind
     for family in _FAMILIES

@@ -85,3 +85,12 @@ class WorkflowFinalized(Fact):
     @property
     def summary(self) -> str:
         return f"workflow {self.status}"
+
+
+class WorkflowCheckpoint(Fact):
+    type = "workflow_checkpoint"
+    path: str
+
+    @property
+    def summary(self) -> str:
+        return f"checkpoint at {self.path}"

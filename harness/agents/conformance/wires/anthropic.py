@@ -45,12 +45,12 @@ def ask(body: Mapping[str, Any], model: str) -> Ask:
 def _block(asked: Ask, reply: Reply) -> dict[str, Any]:
     if isinstance(reply, Text):
         return {"type": "text", "text": reply.text}
-    return {"type": "tool_use", "id": f"toolu_{asked.step}", "name": reply.name, "input": dict(reply.arguments)}
+    return {"type": "tool_use", "id": f"toolu_{asked.earlier}", "name": reply.name, "input": dict(reply.arguments)}
 
 
 def _message(asked: Ask, content: list[dict[str, Any]], stop: str | None, output: int) -> dict[str, Any]:
     return {
-        "id": f"msg_{asked.step}",
+        "id": f"msg_{asked.earlier}",
         "type": "message",
         "role": "assistant",
         "model": asked.model,

@@ -54,7 +54,7 @@ def _message(asked: Ask, reply: Reply) -> dict[str, Any]:
     if isinstance(reply, Text):
         return {"role": "assistant", "content": reply.text}
     function = {"name": reply.name, "arguments": json.dumps(dict(reply.arguments))}
-    call = {"id": f"call_{asked.step}", "type": "function", "function": function}
+    call = {"id": f"call_{asked.earlier}", "type": "function", "function": function}
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
@@ -63,7 +63,7 @@ def _finish(reply: Reply) -> str:
 
 
 def _head(asked: Ask, kind: str) -> dict[str, Any]:
-    return {"id": f"chatcmpl-{asked.step}", "object": kind, "created": 0, "model": asked.model}
+    return {"id": f"chatcmpl-{asked.earlier}", "object": kind, "created": 0, "model": asked.model}
 
 
 def whole(asked: Ask, reply: Reply) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def whole(asked: Ask, reply: Reply) -> dict[str, Any]:
     return {
         "candidates": [candidate],
         "modelVersion": asked.model,
-        "responseId": f"response-{asked.step}",
+        "responseId": f"response-{asked.earlier}",
         "usageMetadata": {
             "promptTokenCount": INPUT_TOKENS,
             "candidatesTokenCount": OUTPUT_TOKENS,

@@ -51,16 +51,16 @@ def _item(asked: Ask, reply: Reply) -> dict[str, Any]:
         part = {"type": "output_text", "text": reply.text, "annotations": []}
         return {
             "type": "message",
-            "id": f"msg_{asked.step}",
+            "id": f"msg_{asked.earlier}",
             "role": "assistant",
             "status": "completed",
             "content": [part],
         }
-    call = {"call_id": f"call_{asked.step}", "name": reply.name, "status": "completed"}
+    call = {"call_id": f"call_{asked.earlier}", "name": reply.name, "status": "completed"}
     if reply.free_form is not None:
-        return {"type": "custom_tool_call", "id": f"ctc_{asked.step}", "input": reply.free_form, **call}
+        return {"type": "custom_tool_call", "id": f"ctc_{asked.earlier}", "input": reply.free_form, **call}
     arguments = json.dumps(dict(reply.arguments))
-    return {"type": "function_call", "id": f"fc_{asked.step}", "arguments": arguments, **call}
+    return {"type": "function_call", "id": f"fc_{asked.earlier}", "arguments": arguments, **call}
 
 
 def _response(asked: Ask, output: list[dict[str, Any]], status: str) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def _response(asked: Ask, output: list[dict[str, Any]], status: str) -> dict[str
         "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
     }
     return {
-        "id": f"resp_{asked.step}",
+        "id": f"resp_{asked.earlier}",
         "object": "response",
         "created_at": 0,
         "model": asked.model,

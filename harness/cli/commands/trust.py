@@ -1,0 +1,39 @@
+"""`orchestrix trust`: let the built-in agent use the MCP servers of this repository."""
+
+from __future__ import annotations
+
+import os
+
+import typer
+
+from harness.cli import options, output
+from harness.cli.options import Directory, Json
+from harness.errors import NotFound
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def trust(
+        directory: Directory = None,
+        yes: bool = typer.Option(False, "--yes", help="Trust this file, here, as it is now."),
+        as_json: Json = False,
+    ) -> None:
+        """Show the MCP servers that `.mcp.json` names, and whether you trust them; any change of the file ends the trust."""
+        from harness.config import mcp_file  # noqa: PLC0415 - loaded when asked for
+        from harness.wiring import Project  # noqa: PLC0415 - as above
+
+        found = mcp_file.read(Project.at(options.here(directory)).root)
+        if found is None:
+            raise NotFound(f"there is no {mcp_file.NAME} here", hint="see docs/how-to/use-a-model.md")
+        if yes and not mcp_file.trusted(found, os.environ):
+            mcp_file.trust(found, os.environ)
+        trusted = mcp_file.trusted(found, os.environ)
+        servers = [{"name": name, "command": server.argv} for name, server in sorted(found.servers.items())]
+        if as_json:
+            output.emit({"trusted": trusted, "digest": found.digest, "servers": servers})
+            return
+        for server in servers:
+            output.line(f"{server['name']:<12} {' '.join(server['command'])}")
+        output.line(
+            "trusted" if trusted else "not trusted: `orchestrix trust --yes` lets the built-in agent start them"
+        )

@@ -1,0 +1,165 @@
+"""The workflow as one value (WorkflowStateModel, TASK): a projection of the log, and the checkpoint that outlives it.
+
+The log outranks a checkpoint: one is only read where the database is gone, and it carries the facts to make it anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from harness.engine import reports
+from harness.errors import UsageError
+from harness.model import events as ev
+from harness.model.ids import RunId, TaskId
+from harness.model.lifecycle import RunStatus, State
+from harness.model.state import RunState, StepState
+from harness.orchestrator import personas
+from harness.ports import Store
+
+SCHEMA_VERSION: Final = 1
+# From a version to the next one; the first change of the format adds the first entry.
+MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+Logged = dict[str, Any]
+
+
+class Task(BaseModel):
+    """One task of a workflow, as the specification names its fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    task_id: str
+    description: str
+    status: Literal["pending", "in_progress", "completed", "failed"]
+    parent_task_id: str | None
+    depth: int
+    persona: str
+    priority: int
+    execution_context: dict[str, Any]
+    failure_context: dict[str, Any]
+    max_retries: int
+    next_attempt_at: str | None
+    subAgent_context: dict[str, Any]  # noqa: N815 - the specification's spelling
+    created_at: str
+
+
+class WorkflowStateModel(BaseModel):
+    """A run with the tasks of its nested runs; `logs` holds the facts of each."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: int
+    workflow_id: str
+    original_goal: str
+    workflow_status: Literal["STARTED", "IN_PROGRESS", "COMPLETED", "FAILED"]
+    tasks: list[Task]
+    current_task_id: str | None
+    executed_nodes: list[str]
+    final_response: str
+    logs: dict[str, list[Logged]]
+
+    @classmethod
+    def of(cls, store: Store, run_id: RunId) -> WorkflowStateModel:
+        """The projection of a run's log, nested runs included."""
+        states = _family(store, run_id)
+        logs = {state.run_id: list(_logged(store, RunId(state.run_id))) for state in states}
+        tasks = [_task(state, step) for state in states for step in state.ordered()]
+        tasks.sort(key=lambda task: TaskId(task.task_id).order)
+        top = states[0]
+        return cls(
+            schema_version=SCHEMA_VERSION,
+            workflow_id=top.run_id,
+            original_goal=top.goal,
+            workflow_status=_status(top),
+            tasks=tasks,
+            current_task_id=next((task.task_id for task in tasks if task.status == "in_progress"), None),
+            executed_nodes=[
+                line["payload"]["chosen_node"] for line in logs[top.run_id] if line["type"] == ev.RoutingDecision.type
+            ],
+            final_response=top.final_response,
+            logs=logs,
+        )
+
+    def save_checkpoint(self, path: Path) -> None:
+        """Whole or not at all."""
+        reports.replace(path, json.dumps(self.model_dump(), ensure_ascii=False).encode("utf-8", "surrogatepass"))
+
+    @classmethod
+    def load_checkpoint(cls, path: Path) -> WorkflowStateModel:
+        """Raises UsageError for a file that is no checkpoint, or one of a version that is not known here."""
+        try:
+            data = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{path} cannot be read as a checkpoint: {error}", hint="give the file itself") from error
+        try:
+            return cls.model_validate(_migrated(data, path))
+        except ValidationError as error:
+            raise UsageError(
+                f"{path} is no checkpoint: {error.errors()[0]['msg']}", hint="a checkpoint is written by a run"
+            ) from error
+
+
+def _migrated(data: Any, path: Path) -> Any:
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    while isinstance(version, int) and version in MIGRATIONS:
+        data = MIGRATIONS[version](data)
+        version = data["schema_version"]
+    if version != SCHEMA_VERSION:
+        raise UsageError(
+            f"{path} has checkpoint version {version!r:.20}; this version reads {SCHEMA_VERSION}",
+            hint="use the version of the harness that wrote it",
+        )
+    return data
+
+
+def _family(store: Store, run_id: RunId) -> list[RunState]:
+    """The run and all below it, parents first."""
+    state, known = store.state(run_id), set(store.run_ids())
+    below = [RunId(step.last_child) for step in state.ordered() if step.last_child in known]
+    return [state, *(found for child in below for found in _family(store, child))]
+
+
+def _logged(store: Store, run_id: RunId) -> list[Logged]:
+    return [{"type": envelope.type, "payload": envelope.payload} for envelope in store.events(run_id)]
+
+
+def _status(state: RunState) -> Literal["STARTED", "IN_PROGRESS", "COMPLETED", "FAILED"]:
+    if state.status is RunStatus.SUCCEEDED:
+        return "COMPLETED"
+    if state.status is RunStatus.FAILED:
+        return "FAILED"
+    return "IN_PROGRESS" if state.steps else "STARTED"
+
+
+def _task(state: RunState, step: StepState) -> Task:
+    contract, work = step.contract, step.contract["work"]
+    return Task(
+        task_id=step.task_id,
+        description=f"{step.title}\n\n{contract['step']['description']}".strip(),
+        status=_task_status(step),
+        parent_task_id=state.parent_task,
+        depth=len(TaskId(step.task_id).order) - 1,
+        persona=personas.SUBAGENT if state.parent_run else personas.PERFORM_TASK,
+        priority=state.plan["steps"][step.step_idx].get("priority", 0),
+        execution_context={
+            "tool_name": work["agent"],
+            "parameters": {name: work[name] for name in ("command", "actions") if work.get(name)},
+            "result": step.merge_commit or step.commit,
+        },
+        failure_context={"fail_count": step.failed_attempts, "last_error": step.last_reason, "message": step.message},
+        max_retries=contract["execution"]["max_retries"],
+        next_attempt_at=step.next_attempt_at,
+        subAgent_context={"subAgent_id": step.last_child, "spawns": step.spawns} if step.last_child else {},
+        created_at=state.created_at,
+    )
+
+
+def _task_status(step: StepState) -> Literal["pending", "in_progress", "completed", "failed"]:
+    if step.done or step.state in (State.COMPLETED, State.FAILED):
+        return "completed" if State.COMPLETED in (step.state, step.final_status) else "failed"
+    return "pending" if step.state is State.CREATED else "in_progress"

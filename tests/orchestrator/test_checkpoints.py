@@ -1,0 +1,91 @@
+"""Checkpoints: a projection of the log with the specified fields, whole or not at all, enough to make a lost run anew."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.coordinators import run_plan, started
+from support.workbench import Workbench, shell, write
+
+from harness.errors import UsageError
+from harness.orchestrator.workflow import WorkflowStateModel
+
+
+def checkpoint_of(bench: Workbench, run: str = "r1") -> Path:
+    return bench.files / f".orchestrix/local/runs/{run}/checkpoints/latest.json"
+
+
+def waiting(bench: Workbench) -> Any:
+    """A run that stopped at its budget with one of three steps merged, one of them nested."""
+    nested = {"title": "nested", "owns": ["p/**"], "steps": [write("p/a.txt", "a\n")]}
+    plan = run_plan(bench, nested, write("b.txt", "b\n", retries=2, priority=-1), write("c.txt", "c\n"))
+    return bench.call(*plan, "--budget", "attempts=2", "-j", "1")
+
+
+def test_a_checkpoint_has_the_fields_of_the_specification(bench: Workbench) -> None:
+    """Tasks of nested runs stand under their parents, in order."""
+    assert waiting(bench).code == 7
+    saved = json.loads(checkpoint_of(bench).read_text())
+    assert {name: saved[name] for name in ("schema_version", "workflow_id", "workflow_status", "final_response")} == {
+        "schema_version": 1,
+        "workflow_id": "r1",
+        "workflow_status": "IN_PROGRESS",
+        "final_response": "",
+    }
+    tasks = {task["task_id"]: task for task in saved["tasks"]}
+    assert list(tasks) == ["0", "0.1", "1", "2"]
+    assert [tasks[name]["status"] for name in ("0", "0.1")] == ["completed", "completed"]
+    assert (tasks["0.1"]["parent_task_id"], tasks["0.1"]["depth"], tasks["1"]["priority"]) == ("0", 1, -1)
+    assert tasks["0"]["subAgent_context"]["subAgent_id"] == "r1-s0"
+    assert tasks["1"]["max_retries"] == 2
+    assert "task_executor" in saved["executed_nodes"]
+    assert [event["type"] for event in bench.events("r1")][-1] == "workflow_checkpoint"
+
+
+def test_a_run_whose_database_is_gone_is_made_anew_and_carries_on(bench: Workbench) -> None:
+    """Finished work is not done again; nested runs come back with it."""
+    before = waiting(bench)
+    shutil.copy(checkpoint_of(bench), bench.root / "saved.json")
+    for path in (bench.files / ".orchestrix/local").glob("state.db*"):
+        path.unlink()
+    done = bench.call("resume", "--from-checkpoint", str(bench.root / "saved.json"), "--budget", "attempts=9", "--json")
+    assert (done.code, done.reasons) == (0, ["merged"] * 3), done.out
+    assert done.steps[0]["merge_commit"] == before.steps[0]["merge_commit"]
+    assert [step["attempts"] for step in done.steps[1:]] == [1, 1]
+    assert bench.call("audit", "r1").code == 0
+    assert bench.call("status", "r1-s0").code == 0
+
+
+def test_the_log_outranks_a_checkpoint(bench: Workbench) -> None:
+    """Where the database knows the run, the old file changes nothing."""
+    waiting(bench)
+    shutil.copy(checkpoint_of(bench), bench.root / "old.json")
+    assert bench.call("resume", "r1", "--budget", "attempts=9", "--json").code == 0
+    length = len(bench.events("r1"))
+    again = bench.call("resume", "--from-checkpoint", str(bench.root / "old.json"), "--json")
+    assert (again.code, len(bench.events("r1"))) == (0, length)
+
+
+def test_a_long_run_writes_checkpoints_on_its_way(bench: Workbench) -> None:
+    """Now and then, while it waits for its agents."""
+    plan = run_plan(bench, write("a.md", "a\n"), shell("echo > go.txt; sleep 600", owns=["go.txt"], needs=[0]))
+    with started(bench, *plan, env={"ORCHESTRIX_CHECKPOINT_EVERY": "1ms"}) as run:
+        run.until_logged("workflow_checkpoint")
+        run.kill()
+    assert WorkflowStateModel.load_checkpoint(checkpoint_of(bench)).workflow_id == "r1"
+    bench.call("cancel", "r1")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 99}', '{"schema_version": 1}', "\x00"])
+def test_what_is_no_checkpoint_is_refused(tmp_path: Path, text: str) -> None:
+    """In words, whatever it is."""
+    path = tmp_path / "checkpoint.json"
+    path.write_text(text)
+    with pytest.raises(UsageError):
+        WorkflowStateModel.load_checkpoint(path)
+    with pytest.raises(UsageError):
+        WorkflowStateModel.load_checkpoint(tmp_path / "missing.json")
