@@ -269,7 +269,7 @@ def _attempt(step: StepState, fact: ev.SubagentAttempt, _ts: str) -> StepState:
 
 def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> StepState:
     paused = fact.reason == "rate_limited"
-    failed = step.failed_attempts + (0 if fact.ok or paused else 1)
+    failed = step.failed_attempts + (0 if fact.ok or paused or fact.subplan else 1)
     return replace(
         step,
         open_attempt=False,
@@ -282,7 +282,8 @@ def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> St
         message=None if fact.ok else fact.message,
         decided=step.decided if fact.ok else None,
         next_attempt_at=None,
-        analysis=step.analysis if fact.ok or not step.child_run else None,
+        analysis="spawn" if fact.subplan else step.analysis if fact.ok or not step.child_run else None,
+        child_plan=fact.subplan or (step.child_plan if fact.ok else {}),
         child_run=step.child_run if fact.ok else None,
         child_status=step.child_status if fact.ok else None,
     )
