@@ -59,7 +59,7 @@ async def run(ctx: Context, task: TaskId, previous: str | None) -> None:
         await _keep_interrupted(this)
         raise
     _finish(this, failure, int((time.monotonic() - began) * 1000))
-    if failure is not None and not ctx.options.keep:
+    if not ctx.step(task).ready and not ctx.options.keep:
         ctx.journal.append(await workspaces.remove(ctx, task, workspace.path))
 
 
@@ -77,10 +77,20 @@ async def _judged(this: _Try, previous: str | None) -> Failure | None:
         return tripwire.verdict(ctx, task) or Failure(Reason.AGENT_FAILED, words)
     taken = await keep.snapshot(ctx, task, this.number, workspace)
     this.account = await ctx.offload(accounts.read, workspace.path, this.contract.report_path)
+    if this.outcome.subplan is not None:
+        await keep.work(ctx, task, this.number, taken, "delegated")
+        return tripwire.verdict(ctx, task) or this.outcome.failure or _may_delegate(this)
     failure = await _verdict(this, taken)
     if failure is not None:
         await keep.work(ctx, task, this.number, taken, failure.reason)
     return failure
+
+
+def _may_delegate(this: _Try) -> Failure | None:
+    permissions = this.contract.permissions
+    if permissions.can_spawn_children and permissions.max_delegation_depth > 0:
+        return None
+    return Failure(Reason.TOOL_DENIED, f"step {this.task} may not delegate", hint="see `can_spawn_children`")
 
 
 def _stands(workspace: Path) -> bool:
@@ -187,7 +197,8 @@ def _finish(this: _Try, failure: Failure | None, duration_ms: int) -> None:
         this.task,
         ev.AttemptFinished,
         attempt=this.number,
-        ok=failure is None,
+        ok=failure is None and this.outcome.subplan is None,
+        subplan=None if failure is not None or this.outcome.subplan is None else dict(this.outcome.subplan),
         reason=None if failure is None else failure.reason,
         message="" if failure is None else failure.message + (f" ({failure.hint})" if failure.hint else ""),
         paths=[] if failure is None else list(failure.paths),
