@@ -115,6 +115,7 @@ def test_without_a_model_the_hint_names_the_variable(bench: Workbench) -> None:
     ("args", "code", "words"),
     [
         (("", "--agent", "helper"), 2, "the goal is empty"),
+        (("\udcff", "--agent", "helper"), 2, "the goal is not text"),
         (("Limit", "--agent", "nobody"), 3, "agent 'nobody' is not available"),
         (("Limit", "--agent", "command"), 2, "the agent command needs more than a goal"),
         (("Limit", "--agent", "helper", "--context", "missing.txt"), 2, "missing.txt"),

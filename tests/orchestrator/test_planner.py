@@ -144,7 +144,7 @@ def test_a_model_that_does_not_answer_is_no_plan() -> None:
     assert [(fact.type, fact.kind) for fact in mind.facts] == [("model.failed", "rate_limit")]
 
 
-@pytest.mark.parametrize("goal", ["", " \n", "x" * (limits.TEXT_CHARS + 1)])
+@pytest.mark.parametrize("goal", ["", " \n", "x" * (limits.TEXT_CHARS + 1), "half a pair \udcff"])
 def test_a_goal_that_is_none_costs_nothing(goal) -> None:
     """It is refused before a model is asked."""
     mind = Mind()
