@@ -60,7 +60,7 @@ async def run(ctx: Context, task: TaskId, previous: str | None) -> None:
     else:
         failure = await _alone(this, previous)
     _finish(this, failure, int((time.monotonic() - began) * 1000))
-    if failure is not None and not ctx.options.keep:
+    if not ctx.step(task).ready and not ctx.options.keep:
         ctx.journal.append(await workspaces.remove(ctx, task, this.execute.workspace.path))
 
 
@@ -112,7 +112,19 @@ async def _judged(this: _Try, previous: str | None) -> Failure | None:
         return tripwire.verdict(ctx, task) or Failure(Reason.AGENT_FAILED, words)
     this.taken = await keep.snapshot(ctx, task, this.number, workspace, candidate=this.candidate)
     this.account = await ctx.offload(accounts.read, workspace.path, this.contract.report_path)
+    if this.outcome.subplan is not None:
+        await keep.work(ctx, task, this.number, this.taken, "delegated", candidate=this.candidate)
+        return tripwire.verdict(ctx, task) or this.outcome.failure or _may_delegate(this)
     return await _verdict(this, this.taken)
+
+
+def _may_delegate(this: _Try) -> Failure | None:
+    permissions = this.contract.permissions
+    if this.candidate is not None:
+        return Failure(Reason.TOOL_DENIED, f"a candidate for step {this.task} may not delegate", hint="race its parts")
+    if permissions.can_spawn_children and permissions.max_delegation_depth > 0:
+        return None
+    return Failure(Reason.TOOL_DENIED, f"step {this.task} may not delegate", hint="see `can_spawn_children`")
 
 
 async def _work(this: _Try, previous: str | None) -> Outcome:
@@ -208,7 +220,8 @@ def _finish(this: _Try, failure: Failure | None, duration_ms: int) -> None:
         this.task,
         ev.AttemptFinished,
         attempt=this.number,
-        ok=failure is None,
+        ok=failure is None and this.outcome.subplan is None,
+        subplan=None if failure is not None or this.outcome.subplan is None else dict(this.outcome.subplan),
         reason=None if failure is None else failure.reason,
         message="" if failure is None else failure.message + (f" ({failure.hint})" if failure.hint else ""),
         paths=[] if failure is None else list(failure.paths),

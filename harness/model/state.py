@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from harness.errors import IllegalTransition
-from harness.model import budget, lifecycle, usage, workflow_fold
+from harness.model import budget, lifecycle, run_fold, usage, workflow_fold
 from harness.model import events as ev
 from harness.model.budget import Spent
 from harness.model.ids import TaskId
@@ -155,72 +155,6 @@ def evolve(state: RunState, envelope: ev.Envelope) -> RunState:
     return replace(state, spent=spent, last_seq=envelope.seq, last_ts=envelope.ts, last_hash=envelope.hash)
 
 
-def _created_run(state: RunState, fact: ev.RunCreated, ts: str) -> RunState:
-    if state.last_seq:
-        raise IllegalTransition(f"run {state.run_id} exists already")
-    return replace(
-        state,
-        goal=fact.goal,
-        plan=fact.plan,
-        rounds=(fact.plan,) if fact.plan.get("steps") else (),
-        plan_path=fact.plan_path,
-        plan_digest=fact.plan_digest,
-        base=fact.base,
-        head=fact.base,
-        target=fact.target,
-        integration_ref=fact.integration_ref,
-        options=fact.options,
-        budget=fact.options.get("budget", {}),
-        parent_run=fact.parent_run,
-        parent_task=fact.parent_task,
-        within=fact.within,
-        created_at=ts,
-    )
-
-
-def _started_run(state: RunState, fact: ev.RunStarted, _ts: str) -> RunState:
-    """A new coordinator finds open attempts only where the last one died in them: that is a recovery, not a failure."""
-    steps = {
-        key: replace(step, open_attempt=False, recoveries=step.recoveries + 1) if step.open_attempt else step
-        for key, step in state.steps.items()
-    }
-    return replace(
-        state,
-        status=RunStatus.RUNNING,
-        exit_code=None,
-        finished_at=None,
-        waiting=None,
-        coordinators=fact.epoch,
-        steps=MappingProxyType(steps),
-    )
-
-
-def _plan_changed(state: RunState, fact: ev.PlanChangeAccepted, _ts: str) -> RunState:
-    return replace(state, plan_digest=fact.new_digest)
-
-
-def _cancelled(state: RunState, _fact: ev.RunCancelled, ts: str) -> RunState:
-    """A coordinator that was asked to stop closed its attempts: the next one has nothing to recover from."""
-    steps = {key: replace(step, open_attempt=False) for key, step in state.steps.items()}
-    return replace(state, status=RunStatus.CANCELLED, finished_at=ts, steps=MappingProxyType(steps))
-
-
-def _finished(state: RunState, fact: ev.RunFinished, ts: str) -> RunState:
-    return replace(
-        state,
-        status=RunStatus(fact.status),
-        exit_code=fact.exit_code,
-        head=fact.head,
-        finished_at=ts,
-        decided=None,
-        more_work=None,
-    )
-
-
-def _landed(state: RunState, fact: ev.RunLanded, _ts: str) -> RunState:
-    return replace(state, landed=fact.new, target=fact.target)
-
-
 def _created(state: RunState, fact: ev.SubagentCreated, _ts: str) -> RunState:
     old = state.steps.get(fact.task)
     if old is not None and not (old.done and old.final_status == "failed"):
@@ -275,7 +209,7 @@ def _attempt(step: StepState, fact: ev.SubagentAttempt, _ts: str) -> StepState:
 
 def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> StepState:
     paused = fact.reason == "rate_limited"
-    failed = step.failed_attempts + (0 if fact.ok or paused else 1)
+    failed = step.failed_attempts + (0 if fact.ok or paused or fact.subplan else 1)
     return replace(
         step,
         open_attempt=False,
@@ -289,7 +223,8 @@ def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> St
         usage=usage.together((step.usage, fact.usage), {**step.usage, **fact.usage}),
         decided=step.decided if fact.ok else None,
         next_attempt_at=None,
-        analysis=step.analysis if fact.ok or not step.child_run else None,
+        analysis="spawn" if fact.subplan else step.analysis if fact.ok or not step.child_run else None,
+        child_plan=fact.subplan or (step.child_plan if fact.ok else {}),
         child_run=step.child_run if fact.ok else None,
         child_status=step.child_status if fact.ok else None,
     )
@@ -384,12 +319,6 @@ def _merged(state: RunState, fact: ev.WorktreeMerged, ts: str) -> RunState:
 
 
 _HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {
-    ev.RunCreated: _created_run,
-    ev.RunStarted: _started_run,
-    ev.PlanChangeAccepted: _plan_changed,
-    ev.RunCancelled: _cancelled,
-    ev.RunFinished: _finished,
-    ev.RunLanded: _landed,
     ev.SubagentCreated: _created,
     ev.SubagentStarted: _step_handler(_started),
     ev.SubagentAttempt: _step_handler(_attempt),
@@ -404,5 +333,6 @@ _HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {
     ev.WorkspacePreparing: _step_handler(_workspace),
     ev.WorkspaceRemoved: _step_handler(_workspace_gone),
     ev.WorkKept: _step_handler(_kept),
+    **run_fold.HANDLERS,
     **workflow_fold.HANDLERS,
 }

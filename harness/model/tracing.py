@@ -92,34 +92,46 @@ class _Telling:
         self.trace.note(envelope.id, error=failed, message=fact.message, attributes={})
 
     def model_answered(self, fact: ev.ModelAnswered, envelope: ev.Envelope) -> None:
-        used: dict[str, Scalar] = {
-            "gen_ai.usage.input_tokens": fact.input_tokens,
-            "gen_ai.usage.output_tokens": fact.output_tokens,
-        }
-        self._model(fact, envelope)
-        self.trace.note(envelope.id, error=None, message="", attributes=used)
+        """A question of the run's own."""
+        self._chat(fact, envelope, self._steps.get(fact.task or "", _RUN), {**_prompt(fact), **_tokens(fact)})
 
     def model_failed(self, fact: ev.ModelGaveUp, envelope: ev.Envelope) -> None:
-        self._model(fact, envelope)
+        self._chat(fact, envelope, self._steps.get(fact.task or "", _RUN), _prompt(fact))
         self.trace.note(envelope.id, error=fact.kind, message=fact.message, attributes={})
 
-    def _model(self, fact: ev.ModelAnswered | ev.ModelGaveUp, envelope: ev.Envelope) -> None:
+    def model_spoke(self, fact: ev.ModelSpoke, envelope: ev.Envelope) -> None:
+        """A turn of the built-in agent."""
+        self._chat(fact, envelope, self._attempts.get(fact.sub_agent_id, fact.sub_agent_id), _tokens(fact))
+
+    def _chat(
+        self,
+        fact: ev.ModelAnswered | ev.ModelGaveUp | ev.ModelSpoke,
+        envelope: ev.Envelope,
+        parent: str,
+        more: dict[str, Scalar],
+    ) -> None:
         provider, _, name = fact.model.partition(":")
         about: dict[str, Scalar] = {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": provider,
             "gen_ai.request.model": name or provider,
-            "orchestrix.prompt.name": fact.purpose,
-            "orchestrix.prompt.version": fact.version,
         }
         self.trace.add(
             envelope.id,
             f"chat {name or provider}",
             envelope,
-            parent=self._steps.get(fact.task or "", _RUN),
+            parent=parent,
             milliseconds=fact.duration_ms,
-            attributes=about,
+            attributes=about | more,
         )
+
+
+def _prompt(fact: ev.ModelAnswered | ev.ModelGaveUp) -> dict[str, Scalar]:
+    return {"orchestrix.prompt.name": fact.purpose, "orchestrix.prompt.version": fact.version}
+
+
+def _tokens(fact: ev.ModelAnswered | ev.ModelSpoke) -> dict[str, Scalar]:
+    return {"gen_ai.usage.input_tokens": fact.input_tokens, "gen_ai.usage.output_tokens": fact.output_tokens}
 
 
 _HANDLERS: dict[Any, Callable[[_Telling, Any, ev.Envelope], None]] = {
@@ -133,4 +145,5 @@ _HANDLERS: dict[Any, Callable[[_Telling, Any, ev.Envelope], None]] = {
     ev.ToolDenied: _Telling.tool_denied,
     ev.ModelAnswered: _Telling.model_answered,
     ev.ModelGaveUp: _Telling.model_failed,
+    ev.ModelSpoke: _Telling.model_spoke,
 }

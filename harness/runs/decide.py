@@ -8,7 +8,7 @@ from harness.errors import UsageError
 from harness.model import events as ev
 from harness.model.ids import RunId, TaskId
 from harness.model.state import RunState
-from harness.runs import nested
+from harness.runs import nested, telemetry
 from harness.wiring import Project, holder
 
 
@@ -25,4 +25,5 @@ def decide(project: Project, run_id: RunId, task: TaskId, watch: Watch, *, appro
     parts.store.append(below, [kind(task=task, note=note)])
     if below is not lease:
         parts.store.release(below)
-    return signals.run(launch.carry_on(parts, lease, who, watch))
+    with telemetry.observing(project, watch) as observed:
+        return signals.run(launch.carry_on(parts, lease, who, observed))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 
 from harness.engine import create
-from harness.errors import UsageError
-from harness.model import limits
 from harness.model.plan import Plan
 from harness.model.schedule import Schedule
+from harness.orchestrator.thinking import planner
 from harness.runs import planning, start
 from harness.runs.planning import Terms
 from harness.runs.start import Wish
@@ -17,8 +16,7 @@ from harness.wiring import Project
 
 def request(project: Project, goal: str, terms: Terms, wish: Wish) -> create.Request:
     """The request, resolved against the repository; raises before anything is made or asked."""
-    if not goal.strip() or len(goal) > limits.TEXT_CHARS:
-        raise UsageError("the goal is empty or too long", hint='say what is wanted: orchestrix agent "add a limit"')
+    planner.check_goal(goal)
     bounds = planning.bounds(project, terms)
     _ = project.model
     asked = {

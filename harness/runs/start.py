@@ -15,7 +15,7 @@ from harness.engine.options import Options
 from harness.errors import Busy, EnvironmentProblem, UsageError
 from harness.model import candidates, nesting
 from harness.model import contract as contracts
-from harness.model.ids import CommitId, RefName, RunId
+from harness.model.ids import CommitId, RefName, RunId, TaskId
 from harness.model.plan import Plan
 from harness.model.state import RunState
 from harness.runs import budgets, replay, telemetry
@@ -104,15 +104,15 @@ def _agents_exist(project: Project, loaded: LoadedPlan) -> None:
             )
 
 
-def _agents(plan: Plan) -> Iterator[tuple[str, str]]:
+def _agents(plan: Plan, parent: TaskId | None = None) -> Iterator[tuple[TaskId, str]]:
     """Path id and agent of every step, nested ones included."""
     for idx, step in enumerate(plan.steps):
+        task = nesting.task_id(parent, idx)
         if step.steps is None:
             alone = contracts.agent_of(contracts.with_defaults(plan, step))
-            yield from ((str(idx), name) for name in candidates.of(plan, step) or (alone,))
+            yield from ((task, name) for name in candidates.of(plan, step) or (alone,))
         else:
-            inner = Plan.model_validate(nesting.plan(plan, step))
-            yield from ((f"{idx}.{place}", name) for place, name in _agents(inner))
+            yield from _agents(Plan.model_validate(nesting.plan(plan, step)), task)
 
 
 def start(project: Project, wanted: create.Request, wish: Wish, watch: Watch) -> RunState:

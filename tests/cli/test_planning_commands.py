@@ -42,7 +42,6 @@ def test_a_goal_becomes_a_readable_plan_that_validates(planner) -> None:
         "overlap: refuse\n"
         "defaults:\n"
         "  agent: helper\n"
-        "  allowed_tools: [read_file, write_file, edit_file, delete_file, move_file, apply_patch, run]\n"
         "  checks: [test -d src]\n"
         "steps:\n"
         "  - title: Write the limiter\n"
@@ -116,6 +115,7 @@ def test_without_a_model_the_hint_names_the_variable(bench: Workbench) -> None:
     ("args", "code", "words"),
     [
         (("", "--agent", "helper"), 2, "the goal is empty"),
+        (("\udcff", "--agent", "helper"), 2, "the goal is not text"),
         (("Limit", "--agent", "nobody"), 3, "agent 'nobody' is not available"),
         (("Limit", "--agent", "command"), 2, "the agent command needs more than a goal"),
         (("Limit", "--agent", "helper", "--context", "missing.txt"), 2, "missing.txt"),

@@ -66,6 +66,17 @@ def test_a_run_is_a_tree_of_spans() -> None:
     answered = ev.ModelAnswered(
         **asked(task="0", purpose="analysis"), answer={}, calls=1, input_tokens=7, output_tokens=3, cost_usd=None
     )
+    spoke = ev.ModelSpoke(
+        **of(0),
+        attempt=1,
+        turn=1,
+        model="anthropic:c",
+        calls=["run"],
+        input_tokens=2,
+        output_tokens=1,
+        cost_usd=None,
+        duration_ms=250,
+    )
     denied = ev.ToolDenied(**of(0), tool="shell", arguments={}, message="not allowed")
     spans = tracing.of_log(
         log(
@@ -76,6 +87,7 @@ def test_a_run_is_a_tree_of_spans() -> None:
             answered,
             started(**of(0)),
             attempt(**of(0)),
+            spoke,
             tool_called(**of(0)),
             denied,
             attempt_finished(ok=False, reason="timeout", **of(0)),
@@ -87,14 +99,15 @@ def test_a_run_is_a_tree_of_spans() -> None:
         )
     )
     assert shape(spans) == [
-        ("run r1", None, 0, 14, "failed"),
+        ("run r1", None, 0, 15, "failed"),
         ("chat gpt-x", "run r1", 0.5, 2, "timeout"),
         ("chat gpt-x", "step 0", 2.5, 4, None),
-        ("step 0", "run r1", 3, 13, "agent_failed"),
-        ("invoke_agent command", "step 0", 6, 9, "timeout"),
-        ("execute_tool run", "invoke_agent command", 7, 7, None),
-        ("execute_tool shell", "invoke_agent command", 8, 8, "denied"),
-        ("invoke_agent command", "step 0", 10, 11, None),
+        ("step 0", "run r1", 3, 14, "agent_failed"),
+        ("invoke_agent command", "step 0", 6, 10, "timeout"),
+        ("chat c", "invoke_agent command", 6.75, 7, None),
+        ("execute_tool run", "invoke_agent command", 8, 8, None),
+        ("execute_tool shell", "invoke_agent command", 9, 9, "denied"),
+        ("invoke_agent command", "step 0", 11, 12, None),
     ]
     assert spans[2].attributes == {
         "gen_ai.operation.name": "chat",
@@ -105,7 +118,7 @@ def test_a_run_is_a_tree_of_spans() -> None:
         "gen_ai.usage.input_tokens": 7,
         "gen_ai.usage.output_tokens": 3,
     }
-    assert spans[6].attributes["error.type"] == "denied"
+    assert spans[7].attributes["error.type"] == "denied"
 
 
 def test_what_was_cut_short_ends_with_what_is_known() -> None:

@@ -67,3 +67,9 @@ def test_names_are_those_of_the_close_reasons_and_of_the_specification():
     for wrong in ({"Stopped": "retry"}, {"Timeout": "ignore"}, {"nothing": "retry"}, ["Timeout"]):
         with pytest.raises(ValueError, match=r"known|table"):
             error_actions.parse(wrong)
+
+
+def test_a_recovery_is_not_recovered():
+    """Its failure is the end of the task."""
+    again = failed(Reason.NESTED_FAILED, 2, recovering=True)
+    assert error_policy.after_attempt(again, 0, {"nested_failed": "spawn_recovery"}) is Action.MARK_FAILED

@@ -57,6 +57,7 @@ def test_a_plan_has_the_models_steps_and_the_persons_terms() -> None:
         "    needs: [0]\n"
         "    owns: [server.py]\n"
         "    allowed_tools: [read_file]\n"
+        "    decompose: auto\n"
         "    can_spawn_children: true\n"
         "    max_delegation_depth: 2\n"
     )
@@ -143,7 +144,7 @@ def test_a_model_that_does_not_answer_is_no_plan() -> None:
     assert [(fact.type, fact.kind) for fact in mind.facts] == [("model.failed", "rate_limit")]
 
 
-@pytest.mark.parametrize("goal", ["", " \n", "x" * (limits.TEXT_CHARS + 1)])
+@pytest.mark.parametrize("goal", ["", " \n", "x" * (limits.TEXT_CHARS + 1), "half a pair \udcff"])
 def test_a_goal_that_is_none_costs_nothing(goal) -> None:
     """It is refused before a model is asked."""
     mind = Mind()

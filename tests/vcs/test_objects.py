@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import GitFailed, UsageError
+from harness.model import limits
 from harness.model.changes import Change, Kind
 from harness.model.ids import CommitId
 from harness.vcs.repository import Repository
@@ -26,6 +27,27 @@ def test_a_commit_carries_the_users_identity_and_a_fixed_clock(checkout: Checkou
         "",
         "body: ünï \\udcff",
     ]
+
+
+def test_a_commit_is_listed_as_git_lists_it(checkout: Checkout, vcs: Repository) -> None:
+    """Every path, sorted, one that is no UTF-8 spelled out, also one that only the commit still has."""
+    (checkout.root / "link").symlink_to("README.md")
+    commit = CommitId(checkout.commit("more", **{"deep/er/a b.txt": "x", "od\udcffd": "x"}))
+    (checkout.root / "README.md").unlink()
+    listed = (path.replace("\udcff", "\\xff") for path in checkout.files(commit))
+    assert vcs.paths(commit) == tuple(sorted(listed))
+
+
+def test_a_file_of_a_commit_is_read_without_the_checkout(checkout: Checkout, vcs: Repository) -> None:
+    """A link, a directory, a missing and a huge file are none."""
+    (checkout.root / "link").symlink_to("README.md")
+    commit = CommitId(
+        checkout.commit("more", **{"deep/er/a.txt": "inside", "huge": "x" * (limits.TOOL_READ_BYTES + 1)})
+    )
+    (checkout.root / "README.md").write_text("changed since")
+    assert vcs.content(commit, "README.md") == b"hello\n"
+    assert vcs.content(commit, "deep/er/a.txt") == b"inside"
+    assert [vcs.content(commit, path) for path in ("link", "deep", "deep/nothing", "huge")] == [None] * 4
 
 
 def test_changes_have_both_sides_of_a_rename(checkout: Checkout, vcs: Repository) -> None:

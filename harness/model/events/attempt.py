@@ -63,10 +63,12 @@ class AttemptFinished(StepFact):
     paths: list[str] = field(default_factory=list)
     account: str = ""
     criteria: list[dict[str, Any]] = field(default_factory=list)
+    subplan: dict[str, Any] | None = None  # the agent asks that the step be split instead
 
     @property
     def summary(self) -> str:
-        outcome = "done" if self.ok else f"{self.reason}: {line(self.message)}"
+        asked = f"asks for {len(self.subplan.get('steps', ()))} smaller steps" if self.subplan else ""
+        outcome = "done" if self.ok else asked or f"{self.reason}: {line(self.message)}"
         return f"step {self.task} attempt {self.attempt}: {outcome}"
 
 

@@ -12,7 +12,7 @@ from harness.model import nesting
 from harness.model.ids import CommitId, TaskId
 from harness.model.lifecycle import State
 from harness.model.verdict import Failure, Reason
-from harness.orchestrator import mind, personas, recovery
+from harness.orchestrator import delegated, mind, personas, recovery
 from harness.orchestrator.crew import Crew
 from harness.orchestrator.nodes.contract import contract, task_of
 from harness.orchestrator.thinking import bounds, planner
@@ -63,10 +63,12 @@ class SpawnSubAgent(ModularNode):
         return sum(old.spawns for old in self.ctx.journal.state.superseded if old.task_id == task)
 
     async def _plan(self, task: TaskId) -> dict[str, Any]:
-        """The plan's own steps, the failed step once more, or what a model makes of it within the contract."""
+        """The failed step once more, what its agent asked for, the plan's own steps, or what a model makes of it."""
         ctx, terms = self.ctx, self.ctx.contract(task)
         if ctx.step(task).recovering:
             return recovery.plan(terms, ctx.step(task))
+        if ctx.step(task).child_plan:
+            return delegated.plan(dict(ctx.step(task).child_plan), terms)
         if terms.work.subplan is not None:
             return dict(terms.work.subplan)
         asking = mind.asking(ctx, task)

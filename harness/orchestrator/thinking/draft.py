@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.model.contract import DEFAULT_TOOLS
 from harness.orchestrator.thinking.answers import PlanAnswer, PlannedStep
 from harness.orchestrator.thinking.bounds import Bounds
 
@@ -20,7 +21,9 @@ def plan(goal: str, answer: PlanAnswer, bounds: Bounds) -> dict[str, Any]:
 
 
 def _defaults(bounds: Bounds) -> dict[str, Any]:
-    given: dict[str, Any] = {"agent": bounds.agents[0], "allowed_tools": list(bounds.tools)}
+    given: dict[str, Any] = {"agent": bounds.agents[0]}
+    if bounds.tools != DEFAULT_TOOLS:
+        given["allowed_tools"] = list(bounds.tools)
     if bounds.checks:
         given["checks"] = [command if isinstance(command, str) else list(command) for command in bounds.checks]
     if bounds.timeout_ms is not None:
@@ -44,5 +47,6 @@ def _step(step: PlannedStep, bounds: Bounds) -> dict[str, Any]:
     if step.tools is not None:
         written["allowed_tools"] = step.tools
     if step.complex and bounds.splits:
-        written |= {"can_spawn_children": True, "max_delegation_depth": bounds.max_depth - bounds.depth}
+        levels = bounds.max_depth - bounds.depth
+        written |= {"decompose": "auto", "can_spawn_children": True, "max_delegation_depth": levels}
     return written

@@ -61,12 +61,21 @@ class _Task:
         return prompts.render(self.prompt, facts, {**offered, **self.quoted}, repair=repair)
 
 
-async def plan(asking: Asking, goal: str, bounds: Bounds, *, repository: str, context: str = "") -> Planned:
-    """The plan for a goal; `repository` is its map. Raises PlanningFailed, ModelFailed, and UsageError for no goal."""
+def check_goal(goal: str) -> None:
+    """Raises UsageError for a goal that nothing can be planned for."""
     if not goal.strip():
         raise UsageError("the goal is empty", hint='say what is wanted: orchestrix plan "add rate limiting"')
     if len(goal) > limits.TEXT_CHARS:
         raise UsageError(f"the goal is longer than {limits.TEXT_CHARS} characters", hint="put the details into files")
+    try:
+        goal.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError("the goal is not text", hint="write it in UTF-8") from error
+
+
+async def plan(asking: Asking, goal: str, bounds: Bounds, *, repository: str, context: str = "") -> Planned:
+    """The plan for a goal; `repository` is its map. Raises PlanningFailed, ModelFailed, and UsageError for no goal."""
+    check_goal(goal)
     return await _checked(asking, _Task("plan", goal, {"context": context, "map": repository}, bounds))
 
 

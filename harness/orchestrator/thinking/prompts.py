@@ -11,7 +11,6 @@ from importlib import resources
 from harness.model.fence import fenced
 from harness.model.visible import visible
 
-NAMES = ("plan", "decompose", "repair", "analysis", "classification", "synthesis")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _FILE = re.compile(
     r"---\nname: (?P<name>\w+)\nversion: (?P<version>[1-9][0-9]*)\n---\n"

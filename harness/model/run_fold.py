@@ -1,0 +1,91 @@
+"""What the facts about a run as a whole change in the state; part of `state.evolve`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import IllegalTransition
+from harness.model import events as ev
+from harness.model.lifecycle import RunStatus
+
+if TYPE_CHECKING:
+    from harness.model.state import RunState
+
+
+def _created_run(state: RunState, fact: ev.RunCreated, ts: str) -> RunState:
+    if state.last_seq:
+        raise IllegalTransition(f"run {state.run_id} exists already")
+    return replace(
+        state,
+        goal=fact.goal,
+        plan=fact.plan,
+        rounds=(fact.plan,) if fact.plan.get("steps") else (),
+        plan_path=fact.plan_path,
+        plan_digest=fact.plan_digest,
+        base=fact.base,
+        head=fact.base,
+        target=fact.target,
+        integration_ref=fact.integration_ref,
+        options=fact.options,
+        budget=fact.options.get("budget", {}),
+        parent_run=fact.parent_run,
+        parent_task=fact.parent_task,
+        within=fact.within,
+        created_at=ts,
+    )
+
+
+def _started_run(state: RunState, fact: ev.RunStarted, _ts: str) -> RunState:
+    """A new coordinator finds open attempts only where the last one died in them: that is a recovery, not a failure."""
+    steps = {
+        key: replace(step, open_attempt=False, recoveries=step.recoveries + 1) if step.open_attempt else step
+        for key, step in state.steps.items()
+    }
+    return replace(
+        state,
+        status=RunStatus.RUNNING,
+        exit_code=None,
+        finished_at=None,
+        waiting=None,
+        coordinators=fact.epoch,
+        steps=MappingProxyType(steps),
+    )
+
+
+def _plan_changed(state: RunState, fact: ev.PlanChangeAccepted, _ts: str) -> RunState:
+    return replace(state, plan_digest=fact.new_digest)
+
+
+def _cancelled(state: RunState, _fact: ev.RunCancelled, ts: str) -> RunState:
+    """A coordinator that was asked to stop closed its attempts: the next one has nothing to recover from."""
+    steps = {key: replace(step, open_attempt=False) for key, step in state.steps.items()}
+    return replace(state, status=RunStatus.CANCELLED, finished_at=ts, steps=MappingProxyType(steps))
+
+
+def _finished(state: RunState, fact: ev.RunFinished, ts: str) -> RunState:
+    return replace(
+        state,
+        status=RunStatus(fact.status),
+        exit_code=fact.exit_code,
+        head=fact.head,
+        finished_at=ts,
+        decided=None,
+        more_work=None,
+    )
+
+
+def _landed(state: RunState, fact: ev.RunLanded, _ts: str) -> RunState:
+    return replace(state, landed=fact.new, target=fact.target)
+
+
+HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {
+    ev.RunCreated: _created_run,
+    ev.RunStarted: _started_run,
+    ev.PlanChangeAccepted: _plan_changed,
+    ev.RunCancelled: _cancelled,
+    ev.RunFinished: _finished,
+    ev.RunLanded: _landed,
+}
