@@ -28,7 +28,8 @@ def register(app: typer.Typer) -> None:
                 state = project.reading.state(run_id)
                 if everything or state.parent_run is None:
                     runs.append(view.run(state, held=project.reading.holder(run_id) is not None))
-        runs += [view.run(project.log(run_id).state(run_id), held=False) for run_id in reversed(project.recorded())]
+        recorded = [project.log(run_id).state(run_id) for run_id in reversed(project.recorded())]
+        runs += [view.run(state, held=False) for state in recorded if everything or state.parent_run is None]
         if as_json:
             output.emit({"runs": runs})
             return
