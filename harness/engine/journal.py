@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from harness.engine import failpoints
 from harness.errors import OrchestrixError
-from harness.model.events import Envelope, Fact, StepFact, SubagentFailed, SubagentWaitingForMerge
+from harness.model.events import Envelope, Fact, StepFact, SubagentClosed, SubagentFailed, SubagentWaitingForMerge
 from harness.model.ids import TaskId
 from harness.model.state import RunState, StepState
 from harness.ports import Lease, Store
@@ -33,7 +33,7 @@ class Journal:
         for envelope in envelopes:
             fact = envelope.fact()
             if isinstance(fact, StepFact):
-                self._facts[fact.sub_agent_id].append(fact)
+                self._keep(fact)
 
     def append(self, *facts: Fact) -> RunState:
         """Durable, when a fact announces an effect, before it returns; after a failure every later call raises the same error."""
@@ -49,15 +49,22 @@ class Journal:
         for fact in facts:
             failpoints.hit(f"after:{fact.type}")
             if isinstance(fact, StepFact):
-                self._facts[fact.sub_agent_id].append(fact)
+                self._keep(fact)
             if isinstance(fact, SubagentWaitingForMerge | SubagentFailed):
                 self.settled.set()
             self._watch(fact, self.state)
         return self.state
 
+    def _keep(self, fact: StepFact) -> None:
+        """Until the sub-agent is closed: its report is written by then, and a long run must not grow with its log."""
+        if isinstance(fact, SubagentClosed):
+            self._facts.pop(fact.sub_agent_id, None)
+        else:
+            self._facts[fact.sub_agent_id].append(fact)
+
     def step(self, task: TaskId) -> StepState:
         return self.state.steps[task]
 
     def facts(self, task: TaskId) -> list[StepFact]:
-        """Everything the log says of the step's present sub-agent."""
+        """Everything the log says of the step's present sub-agent, while it is not closed."""
         return self._facts[self.step(task).sub_agent_id]

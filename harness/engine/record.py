@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 from harness.engine.context import Context
@@ -14,11 +15,12 @@ from harness.ports import Store, Vcs
 def files(ctx: Context) -> dict[str, bytes]:
     """What the record holds, by path."""
     state = ctx.journal.state
+    lines = io.BytesIO()  # a long log is in memory once, not line by line as well
+    for envelope in ctx.parts.store.events(ctx.run_id):
+        lines.write(canonical(envelope.as_dict()).encode() + b"\n")
     found = {
         "plan.json": json.dumps(dict(state.plan), ensure_ascii=False, indent=2).encode(),
-        "events.jsonl": "".join(
-            canonical(envelope.as_dict()) + "\n" for envelope in ctx.parts.store.events(ctx.run_id)
-        ).encode(),
+        "events.jsonl": lines.getvalue(),
     }
     for step in state.ordered():
         text = json.dumps(dict(step.contract), ensure_ascii=False, indent=2)

@@ -20,7 +20,7 @@ from harness.vcs.libgit2 import translated
 Entries = Mapping[bytes, tuple[int, str]]
 _KINDS = (FileMode.TREE, FileMode.BLOB, FileMode.BLOB_EXECUTABLE, FileMode.LINK, FileMode.COMMIT)
 _MODES = {b"%o" % kind: int(kind) for kind in _KINDS}
-_REMEMBERED = 50_000  # entries, not trees: one tree may hold very many
+_REMEMBERED = 10_000  # entries, not trees: one tree may hold very many
 _ID_BYTES = 20
 EMPTY_TREE = TreeId("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 
