@@ -12,6 +12,12 @@ from harness.wiring import Project, holder
 
 def land(project: Project, run_id: RunId, into: str | None = None, *, partial: bool = False) -> RunState:
     """Fast-forwards the target to the integrated result, or raises LandingRefused with the reason."""
+    if run_id in project.recorded():
+        head = project.log(run_id).state(run_id).head
+        raise LandingRefused(
+            f"run {run_id} is here only as its record, and a record notes no landing",
+            hint=f"fetch its integration branch, then git merge --ff-only {head}",
+        )
     state = project.store.state(run_id)
     target = RefName.branch(into) if into else state.target and RefName(state.target)
     if not target:

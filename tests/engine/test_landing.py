@@ -180,3 +180,13 @@ def test_a_report_that_is_tracked_is_the_users_and_not_overwritten(bench: Workbe
     bench.commit({".orchestrix/step-0-result.md": "committed\n"})
     assert bench.run(write("z.txt", "z\n")).code == 0
     assert bench.git("status", "--porcelain", "--untracked-files=all") == ""
+
+
+def test_a_run_known_by_its_record_alone_is_not_landed(bench: Workbench) -> None:
+    """It happened elsewhere: the refusal names the command that does it with plain git."""
+    done = finished(bench)
+    (bench.files / ".orchestrix/local/state.db").unlink()
+    refused = bench.call("land", done.data["run_id"], "--json")
+    assert (refused.code, refused.envelope["error"]["code"]) == (4, "landing_refused")
+    assert f"git merge --ff-only {done.data['head']}" in refused.envelope["error"]["hint"]
+    assert bench.git("rev-parse", "HEAD") != done.data["head"]
