@@ -148,6 +148,7 @@ def test_a_budget_stops_starting_more(bench: Workbench, monkeypatch) -> None:
     "place",
     [
         "after:candidate.started#2",
+        "after:candidate.judged#2",
         "before:workspace_removal",
         "before:choice",
         "before:attempt.finished",
@@ -156,7 +157,12 @@ def test_a_budget_stops_starting_more(bench: Workbench, monkeypatch) -> None:
 )
 def test_a_killed_race_keeps_its_work_and_starts_the_attempt_anew(bench: Workbench, place: str) -> None:
     """kill -9 at the boundaries of a race: the same tree, nothing lost, nothing left."""
-    script = 'echo "$ORCHESTRIX_CANDIDATE" > x.txt; [ "$ORCHESTRIX_CANDIDATE" != 1 ] || printf "1\\n2\\n" > x.txt'
+    script = """
+    case "$ORCHESTRIX_CANDIDATE" in
+      1) printf 'long\\nof attempt %s\\n' "$ORCHESTRIX_ATTEMPT" > x.txt ;;
+      2) echo short > x.txt ;;
+    esac
+    """
     plan = bench.plan(_race(script, 2))
     killed = bench.process("run", str(plan), "-j", "2", env={"ORCHESTRIX_FAILPOINT": place})
     killed.communicate(timeout=120)
@@ -164,7 +170,7 @@ def test_a_killed_race_keeps_its_work_and_starts_the_attempt_anew(bench: Workben
     assert check(bench.files) == []
     done = bench.call("resume", "--json")
     assert done.reasons == ["merged"]
-    assert bench.tree(done.data["head"])["x.txt"] == "2"
+    assert bench.tree(done.data["head"])["x.txt"] == "short"
     assert bench.git("for-each-ref", "refs/heads/orchestrix", "--format=%(refname)").count("\n") == 0
 
 
@@ -250,7 +256,14 @@ def test_a_task_is_in_flight_until_the_last_of_its_candidates_is_not() -> None:
 @pytest.mark.sweep
 def test_every_kill_of_a_race_ends_in_the_same_tree(tmp_path: Path) -> None:
     """Before and after every append and every effect of a raced step: the same tree, nothing lost, nothing left."""
-    step = _race('seq "$ORCHESTRIX_CANDIDATE" > x.txt', 3, checks=["grep -q 2 x.txt"])
+    script = """
+    case "$ORCHESTRIX_CANDIDATE" in
+      1) echo "bad $ORCHESTRIX_ATTEMPT" > x.txt ;;
+      2) echo good > x.txt ;;
+      3) printf 'good\\n%s\\n' "$ORCHESTRIX_ATTEMPT" > x.txt ;;
+    esac
+    """
+    step = _race(script, 3, checks=["grep -q good x.txt"])
     trace = tmp_path / "trace"
     _swept(tmp_path / "whole", step, ORCHESTRIX_FAILPOINT_TRACE=str(trace))
     places = trace.read_text().split()
@@ -265,9 +278,9 @@ def _swept(folder: Path, step: dict, **env: str) -> None:
     running = made.process("run", str(made.plan(step)), "-j", "1", env=env)
     running.communicate(timeout=120)
     if running.returncode == -9:
-        again = "resume" if made.call("list", "--json").out.count("run_id") else "run"
-        done = made.call(*(("resume",) if again == "resume" else ("run", str(made.root / "plan.json"))), "--json")
+        begun = bool(made.call("list", "--json").out.count("run_id"))
+        done = made.call(*(["resume"] if begun else ["run", str(made.root / "plan.json")]), "--json")
         assert done.code == 0, (env, done.out)
     assert check(made.files) == [], env
     head = made.call("status", "--json").data["head"]
-    assert made.tree(head)["x.txt"] == "1\n2", env
+    assert made.tree(head)["x.txt"] == "good", env
