@@ -170,7 +170,12 @@ async def _work(this: _Try, previous: str | None) -> Outcome:
 
 
 def _previous_usage(this: _Try) -> dict[str, Any]:
-    """What the last finished attempt of this sub-agent said of itself, its session above all."""
+    """What the last finished attempt of this sub-agent said of itself, its session above all.
+
+    A candidate of a race begins anew: that session may be another agent's.
+    """
+    if this.candidate is not None:
+        return {}
     facts = reversed(this.ctx.journal.facts(this.task))
     return next((fact.usage for fact in facts if isinstance(fact, ev.AttemptFinished)), {})
 
