@@ -135,7 +135,9 @@ class TableOfPrograms:
     def end_orphan(self, who: ProcessIdentity) -> bool:
         raise AssertionError(f"nobody was started, but {who} should be ended")
 
-    async def run(self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None]) -> ProcessResult:
+    async def run(
+        self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None], talk: object = None
+    ) -> ProcessResult:
         code = 1 if spec.argv == ("check", "check_failed") else 0
         return ProcessResult(Ending.EXITED, code, 0, "", 0, truncated=False, sandbox=self.name)
 
