@@ -54,7 +54,7 @@ def _way(idx: int, step: Step, agent: str | None) -> Iterator[Problem]:
     given = [name for name in ("command", "actions", "steps") if getattr(step, name) is not None]
     if len(given) > 1:
         yield Problem(
-            ("steps", idx, "actions"), "a step has one of `command`, `actions` and `steps`", "make it two steps"
+            ("steps", idx, "actions"), "a step has `command`, `actions` or `steps`, not both", "make it two steps"
         )
     elif given == ["steps"]:
         return

@@ -41,6 +41,7 @@ def test_defaults(tmp_path):
         ("backoff_base", "1000ms", "default"),
         ("resume_sessions", False, "default"),
         ("recoveries", 3, "default"),
+        ("checkpoint_every", "10000ms", "default"),
         ("errors", {}, "default"),
         ("budget.tokens", None, "default"),
         ("budget.cost_usd", None, "default"),

@@ -137,7 +137,9 @@ class TableOfPrograms:
     def end_orphan(self, who: ProcessIdentity) -> bool:
         raise AssertionError(f"nobody was started, but {who} should be ended")
 
-    async def run(self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None]) -> ProcessResult:
+    async def run(
+        self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None], talk: object = None
+    ) -> ProcessResult:
         await asyncio.sleep(0)
         merged = "-gate-" in spec.cwd.name or "-ahead-" in spec.cwd.name
         failing = [("check", "check_failed"), *([("check", "gate_failed")] if merged else [])]

@@ -20,6 +20,7 @@ class RoutingDecision(_WorkflowFact):
     """The router chose a node; a resume carries the decision out and does not ask again."""
 
     type = "routing_decision"
+    announces = False
     chosen_node: str
     reason: str
     persona: str
@@ -31,6 +32,7 @@ class RoutingDecision(_WorkflowFact):
 
 class TaskStarted(_WorkflowFact):
     type = "task_started"
+    announces = False
     node: str
     persona: str
 
@@ -41,6 +43,7 @@ class TaskStarted(_WorkflowFact):
 
 class TaskSucceeded(_WorkflowFact):
     type = "task_succeeded"
+    announces = False
     result_summary: str
     duration_ms: int
 
