@@ -138,7 +138,12 @@ class TableOfPrograms:
         raise AssertionError(f"nobody was started, but {who} should be ended")
 
     async def run(
-        self, spec: ProcessSpec, *, on_start: Callable[[ProcessIdentity], None], talk: object = None
+        self,
+        spec: ProcessSpec,
+        *,
+        on_start: Callable[[ProcessIdentity], None],
+        talk: object = None,
+        on_output: object = None,
     ) -> ProcessResult:
         await asyncio.sleep(0)
         merged = "-gate-" in spec.cwd.name or "-ahead-" in spec.cwd.name
