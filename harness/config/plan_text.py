@@ -22,8 +22,9 @@ class _Writer(yaml.SafeDumper):
 
 
 def _text(writer: _Writer, text: str) -> yaml.Node:
-    plain = text.replace("\n", "").replace("\t", "").isprintable()
-    style = ("|" if "\n" in text else None) if plain else '"'  # PyYAML folds line breaks of other alphabets
+    plain = text.replace("\n", "").replace("\t", "").isprintable()  # PyYAML folds line breaks of other alphabets
+    open_ended = text.endswith("\n\n") or text == "\n"  # PyYAML ends the whole document after such a block
+    style = ("|" if "\n" in text else None) if plain and not open_ended else '"'
     return writer.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # importing typing costs more than the rest of this file
 
 _PR_SET_CHILD_SUBREAPER = 36
 _CONTROL = 0
-_SWEEP_SECONDS = 5.0
+_SWEEP_SECONDS = 15.0  # whoever hands the work on faster than a busy machine lists /proc is ended, but not at once
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP)
 
 
