@@ -7,8 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
+# The same examples everywhere, and no example that fails because the machine was busy.
+settings.register_profile("suite", deadline=None, derandomize=True)
+settings.load_profile("suite")
 
 
 @pytest.fixture(autouse=True)

@@ -60,7 +60,7 @@ def robots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workbench:
     programs.mkdir()
     shutil.copy(Path(__file__).parents[1] / "agents" / "robot.py", programs / "robot.py")
     shim = programs / "robot"
-    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{programs}/robot.py" "$@"\n')
+    shim.write_text(f'#!/bin/sh\nexec "{Path(sys.executable).resolve()}" -S "{programs}/robot.py" "$@"\n')
     shim.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
     bench.commit({"README.md": "start\n"}, "Start")
