@@ -19,7 +19,7 @@ from harness.sandbox.process import Door
 
 _SOURCE = str(Path(__file__).resolve().parents[2])
 _REAPER = "import sys; sys.path.insert(0, sys.argv[1]); from harness.sandbox.reaper import main; main(int(sys.argv[2]))"
-_REAPER_SECONDS = 16.0
+_REAPER_SECONDS = 6.0
 _SWEEP_SECONDS = 5.0
 
 
