@@ -48,7 +48,7 @@ class PydanticAiModel:
                     output_type=_output(self._access.structured, shape),
                     instructions=system,
                     retries=limits.MODEL_REPAIRS,
-                    model_settings=_settings(left_ms),
+                    model_settings=_answer_settings(self._access.structured, left_ms),
                 )
                 result = await agent.run(prompt)
             responses = [message for message in result.new_messages() if isinstance(message, ModelResponse)]
@@ -126,6 +126,16 @@ def _settings(timeout_ms: int) -> ModelSettings:
     from pydantic_ai.settings import ModelSettings  # noqa: PLC0415 - as above
 
     return ModelSettings(timeout=timeout_ms / 1000, max_retries=0)
+
+
+def _answer_settings(structured: str, timeout_ms: int) -> ModelSettings:
+    """Names the one tool that must be called: small servers hold a model to a schema only where a name is given."""
+    from pydantic_ai.settings import ToolOrOutput  # noqa: PLC0415 - as above
+
+    settings = _settings(timeout_ms)
+    if structured == "tool":
+        settings["tool_choice"] = ToolOrOutput(function_tools=[])
+    return settings
 
 
 def _output(structured: str, shape: type[Shape]) -> Any:

@@ -46,6 +46,16 @@ def test_an_answer_has_the_shape_that_was_asked_for(model, structured) -> None:
     assert 0 < answer.usage.cost_usd < 0.01
 
 
+def test_the_tool_that_must_be_called_is_named(model, server) -> None:
+    """A server that only knows "any tool" would not hold a small model to the schema."""
+    _answer(model(play(Answer({"good": True}))))
+    (request,) = server.requests("given")
+    assert request.body["tool_choice"] in (
+        {"type": "function", "function": {"name": "final_result"}},
+        {"type": "tool", "name": "final_result"},
+    )
+
+
 def test_an_invalid_answer_is_sent_back_and_every_call_is_counted(model, server) -> None:
     """The second request holds what was wrong with the first answer."""
     answer = _answer(model(first(1, Answer({"good": "perhaps"}), play(Answer({"good": False})))))

@@ -70,6 +70,7 @@ def test_the_sample_ends_with_a_saved_file_and_an_answer(bench, monkeypatch, pro
         monkeypatch.setenv("ORCHESTRIX_MODEL_BASE_URL", server.url("tutorials") + suffix)
         monkeypatch.setenv("ORCHESTRIX_MODEL_API_KEY", "sk-very-secret")
         done = bench.call("agent", GOAL, "--json")
+        asked = len(server.requests())
     assert done.code == 0, done.out + done.err
     assert bench.tree(done.data["head"]) == {
         "README.md": "hello",
@@ -86,8 +87,9 @@ def test_the_sample_ends_with_a_saved_file_and_an_answer(bench, monkeypatch, pro
     assert analysed["1"] == "spawn"
     (spawned,) = (event["payload"] for event in events if event["type"] == "subagent_spawned")
     assert (spawned["parent_task_id"], spawned["tasks_count"], spawned["subagent_id"]) == ("1", 2, "1.1")
-    asked = [event["payload"]["purpose"] for event in events if event["type"] == "model.answered"]
-    assert asked == ["plan", "analysis", "decompose", "synthesis"]
+    assert asked == _calls(bench, done.data["run_id"]) + _calls(bench, spawned["child_run"])
+    purposes = [event["payload"]["purpose"] for event in events if event["type"] == "model.answered"]
+    assert purposes == ["plan", "analysis", "decompose", "synthesis"]
     children = [event["task_id"] for event in bench.events(spawned["child_run"]) if event["type"].endswith("_merged")]
     assert children == ["1.1", "1.2"]
     assert checker.check(bench.files) == []
@@ -102,9 +104,9 @@ def _scripted(bench: Workbench, monkeypatch: pytest.MonkeyPatch, *entries: dict[
     monkeypatch.setenv("ORCHESTRIX_MODEL", f"scripted:{path}")
 
 
-def _calls(bench: Workbench) -> int:
-    """Calls of the model in the latest run: the run's own and those of its agents."""
-    return sum(event["type"] in {"model.answered", "model.spoke"} for event in bench.events())
+def _calls(bench: Workbench, run: str = "latest") -> int:
+    """Calls of the model in a run: the run's own and those of its agents."""
+    return sum(event["type"] in {"model.answered", "model.spoke"} for event in bench.events(run))
 
 
 @pytest.mark.parametrize(("steps", "calls"), [(1, 2), (12, 14)])
