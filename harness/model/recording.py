@@ -19,7 +19,7 @@ _PLAIN = "/ ,+@=~()[]"
 Oid = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
 Mode = Literal["100644", "100755", "120000"]
 
-# What an agent says of itself; every other failure is a verdict, and the harness judges anew.
+# What an agent, or the nested run in its place, says of itself; every other failure is a verdict, and the harness judges anew.
 _OWN_FAILURES = {
     Reason.AGENT_FAILED,
     Reason.AGENT_MISSING,
@@ -29,6 +29,7 @@ _OWN_FAILURES = {
     Reason.TOOL_DENIED,
     Reason.CONTRACT_REFUSED,
     Reason.RATE_LIMITED,
+    Reason.NESTED_FAILED,
 }
 
 

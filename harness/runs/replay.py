@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from harness.errors import UsageError
-from harness.model import contract as contracts
+from harness.model import nesting
 from harness.model.ids import RunId
 from harness.model.plan import Plan
 from harness.model.state import RunState
@@ -18,7 +18,7 @@ from harness.wiring import Project
 def fitting(path: Path, plan: Plan) -> str:
     """The digest of the recording; raises UsageError, naming the first difference, when it is of another plan."""
     file = RecordingFile.open(path)
-    why = file.recording.misfit([contracts.from_plan(plan, idx, "replayed") for idx in range(len(plan.steps))])
+    why = file.recording.misfit([nesting.contract(plan, idx, "replayed", "auto") for idx in range(len(plan.steps))])
     if why:
         raise UsageError(f"{path} does not fit the plan: {why}", hint="`unzip -p FILE plan.json` prints its own plan")
     return file.digest

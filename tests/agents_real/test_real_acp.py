@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.agents_real.interrupt import leaves_nothing, tool_runs
 from tests.sandbox.survivors import kill_marked, marked
 from tests.support.checker import check
 from tests.support.model_server import ModelServer, script
@@ -129,3 +130,10 @@ def test_a_time_limit_leaves_no_process(talking: Talking) -> None:
         assert marked(word) == []
     finally:
         kill_marked(word)
+
+
+def test_an_interrupt_leaves_no_process(talking: Talking) -> None:
+    """Ctrl-C while a tool of the agent sleeps."""
+    word = f"marker-{secrets.token_hex(8)}"
+    step = talking.step("Slow", {"run": f"touch started; sleep 600; : {word}"}, timeout="10m", allow_empty=True)
+    leaves_nothing(talking.bench, step, word, lambda: tool_runs(word))

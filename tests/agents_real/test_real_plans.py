@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.agents_real.conftest import NAMES, UNLISTED, Real
+from tests.agents_real.interrupt import leaves_nothing, tool_runs
 from tests.sandbox.survivors import kill_marked, marked
 from tests.support.checker import check
 from tests.support.model_server import script
@@ -55,19 +56,32 @@ def test_a_plan_is_done_and_its_usage_is_in_the_report(real: Real) -> None:
     assert check(real.bench.files) == []
 
 
+def _endless(real: Real, word: str, timeout: str) -> dict[str, Any]:
+    """A step that does not end: its tool sleeps, or its model is silent where it has no tool that could."""
+    if _shell(real) or "run" in real.profile.tools.needs:
+        real.point_at("slow")
+        act = {"run": f"touch started; sleep 600; : {word}"}
+    else:
+        real.point_at("hang")
+        act = {"say": word}
+    return _step(real, f"Slow {word}", act, timeout=timeout, allow_empty=True)
+
+
 @pytest.mark.parametrize("real", [*NAMES, UNLISTED.stem], indirect=True)
 def test_a_time_limit_leaves_no_process(real: Real) -> None:
     """Neither of the program nor of what its tools had started."""
     word = f"marker-{secrets.token_hex(8)}"
-    if _shell(real) or "run" in real.profile.tools.needs:
-        real.point_at("slow")
-        step = _step(real, "Slow", {"run": f"touch started; sleep 600; : {word}"}, timeout="20s", allow_empty=True)
-    else:
-        real.point_at("hang")
-        step = _step(real, f"Slow {word}", {"say": word}, timeout="20s", allow_empty=True)
-    result = real.bench.run(step)
+    result = real.bench.run(_endless(real, word, "20s"))
     try:
         assert (result.code, result.reasons) == (124, ["timeout"])
         assert marked(word) == []
     finally:
         kill_marked(word)
+
+
+@pytest.mark.parametrize("real", [*NAMES, UNLISTED.stem], indirect=True)
+def test_an_interrupt_leaves_no_process(real: Real) -> None:
+    """Ctrl-C while it works: the run can be resumed, and nothing goes on behind its back."""
+    word = f"marker-{secrets.token_hex(8)}"
+    step = _endless(real, word, "10m")
+    leaves_nothing(real.bench, step, word, lambda: bool(real.server.requests("hang")) or tool_runs(word))

@@ -29,6 +29,9 @@ class ComplexityAnalyzer(ModularNode):
     async def _analyse(self, task: TaskId) -> None:
         ctx = self.ctx
         terms = ctx.contract(task)
+        if ctx.options.replay:
+            self._decided(task, analysis.Decision.EXECUTE, ["a recording holds its result"], ())
+            return
         if terms.work.subplan is not None:
             self._decided(task, analysis.Decision.SPAWN, ["the plan gives its steps"], ())
             return

@@ -43,6 +43,8 @@ class ErrorFallback(ModularNode):
         if step.state is State.RUNNING:
             retries = self.ctx.contract(task).execution.max_retries
             action = error_policy.after_attempt(step, retries, self.ctx.options.errors)
+            if action is Action.SPAWN_RECOVERY and self.ctx.options.replay:
+                action = Action.RETRY  # what the recovery made is the next recorded attempt
         if action is Action.RETRY:
             self._schedule(task, step)
         elif action is Action.ESCALATE:
