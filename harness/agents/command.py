@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from harness.model.process import Ending, ProcessResult
 from harness.model.verdict import Failure, Reason
 from harness.ports import Execute, Job, Outcome, Tools
-from harness.tools.broker import allows
 from harness.tools.inside import Inside
+from harness.tools.permission import allows
 
 _TEMPORARY_FAILURE = 75  # EX_TEMPFAIL of sysexits.h
 _RATE_LIMITED = re.compile(r"^ORCHESTRIX_RATE_LIMITED(?: retry_after=(\d{1,7}(?:\.\d+)?))?\s*$", re.MULTILINE)

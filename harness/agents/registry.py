@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.agents.acp.agent import NEEDS, AcpAgent, installed
 from harness.agents.actions import ActionsAgent
 from harness.agents.command import CommandAgent
 from harness.agents.profile_table import ProfileTable
@@ -83,6 +82,8 @@ class Registry:
         if name in self._programs:
             return CommandAgent(self._programs[name])
         if name in self._speaking:
+            from harness.agents.acp.agent import AcpAgent  # noqa: PLC0415 - only plans that name one pay for it
+
             return AcpAgent(self._speaking[name], os.environ)
         if name in self._files:
             return self._profiles.agent(self._files[name])
@@ -103,8 +104,8 @@ class Registry:
             found = shutil.which(known.program)
             detail = found or f"program {known.program!r} was not found"
             return Availability(name, "profile", usable=found is not None, detail=detail)
-        if name in self._speaking and not installed():
-            return Availability(name, "acp", usable=False, detail=f"the library {NEEDS} is not installed")
+        if name in self._speaking and (lacking := _lacking_acp()):
+            return Availability(name, "acp", usable=False, detail=lacking)
         argv = self._programs.get(name) or (self._speaking[name].command if name in self._speaking else None)
         if argv is None:
             return Availability(name, "unknown", usable=False, detail="not in the settings")
@@ -112,3 +113,10 @@ class Registry:
         detail = found or f"program {argv[0] if argv else ''!r} was not found"
         kind = "acp" if name in self._speaking else "command"
         return Availability(name, kind, usable=found is not None, detail=detail)
+
+
+def _lacking_acp() -> str:
+    """Why no agent can be talked with here; empty when they can."""
+    from harness.agents.acp.agent import NEEDS, installed  # noqa: PLC0415 - as above
+
+    return "" if installed() else f"the library {NEEDS} is not installed"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import shlex
@@ -104,6 +103,8 @@ def _told(error: Mapping[str, Any], path: Path) -> tuple[str, str]:
 def _unknown(_value: Any, path: Path, _ctx: Mapping[str, Any]) -> tuple[str, str]:
     owner = _MODELS.get(tuple(part for part in path[:-1] if isinstance(part, str)), model.Step)
     known = [info.alias or name for name, info in owner.model_fields.items()]
+    import difflib  # noqa: PLC0415 - a good plan does not pay for it
+
     close = difflib.get_close_matches(str(path[-1])[:80].lower(), known, n=1)
     return "unknown field", f"did you mean {close[0]}?" if close else f"known fields: {', '.join(known)}"
 
@@ -142,6 +143,8 @@ def _not_whole(value: Any, _path: Path, _ctx: Mapping[str, Any]) -> tuple[str, s
 
 def _not_choice(value: Any, _path: Path, ctx: Mapping[str, Any]) -> tuple[str, str]:
     choices = re.findall(r"'([^']*)'", ctx["expected"]) or [ctx["expected"]]
+    import difflib  # noqa: PLC0415 - a good plan does not pay for it
+
     close = difflib.get_close_matches(str(value)[:80].lower(), choices, n=1)
     return f"must be {' or '.join(choices)}", f"write {close[0]}" if close else ""
 

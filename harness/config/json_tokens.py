@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from harness.config.tree import Fault, Place, Token
-from harness.config.yaml_tokens import number
+from harness.config.tree import Fault, Place, Token, number
 
 _PIECE = re.compile(r'\s+|[,:]|(?P<open>[{\[])|(?P<close>[}\]])|(?P<text>"(?:[^"\\]|\\.)*")|(?P<word>[^\s,:{}\[\]"]+)')
 _WORDS = {"null": None, "true": True, "false": False}

@@ -21,7 +21,7 @@ NAME = ".mcp.json"
 class McpServer(BaseModel):
     """A server on stdin and stdout; `fallback` names the tool to use when one of its own answers against its schema."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     command: Word
     args: list[Text] = Field(default_factory=list)
@@ -34,7 +34,7 @@ class McpServer(BaseModel):
 
 
 class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     mcpServers: dict[Slug, McpServer]  # noqa: N815 - the file's own spelling
 

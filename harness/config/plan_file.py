@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from harness.config import json_tokens, plan_checks, reading, tree, yaml_tokens
+from harness.config import json_tokens, plan_checks, reading, tree
 from harness.config.tree import Fault, Place, Tree
 from harness.errors import PlanInvalid
 from harness.model import limits, needs
@@ -136,6 +136,8 @@ def _tokens(text: str, path: str) -> Any:
         raise Fault(place, f"holds the character U+{ord(odd[0]):04X}, which is not printable", "remove it")
     if path.lower().endswith(".json") or (text.lstrip().startswith("{") and json_tokens.is_json(text)):
         return json_tokens.tokens(text)
+    from harness.config import yaml_tokens  # noqa: PLC0415 - a plan in JSON does not pay for it
+
     return yaml_tokens.tokens(text)
 
 

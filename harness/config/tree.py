@@ -182,3 +182,11 @@ class _Builder:
 
     def _fault(self, place: Place, message: str, suggestion: str) -> None:
         self.tree.faults.append(Fault(place, message, suggestion))
+
+
+def number(text: str, place: Place) -> float:
+    """A decimal number; raises Fault when it is too large."""
+    value = float(text)
+    if value in {float("inf"), float("-inf")}:
+        raise Fault(place, f"{text[:20]} is too large a number", "write a smaller one, or text in quotes")
+    return value

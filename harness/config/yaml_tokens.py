@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from harness.config.tree import Fault, Place, Token
+from harness.config.tree import Fault, Place, Token, number
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _WORDS: dict[str, bool | None] = {"": None, "~": None, "null": None, "Null": None, "NULL": None}
@@ -67,14 +67,6 @@ def _scalar(event: yaml.ScalarEvent, place: Place) -> Any:
     if _NOT_FINITE.fullmatch(text):
         raise Fault(place, f"{text} is not a finite number", "write a number, or text in quotes")
     return number(text, place) if _DECIMAL.fullmatch(text) else text
-
-
-def number(text: str, place: Place) -> float:
-    """A decimal number; raises Fault when it is too large."""
-    value = float(text)
-    if value in {float("inf"), float("-inf")}:
-        raise Fault(place, f"{text[:20]} is too large a number", "write a smaller one, or text in quotes")
-    return value
 
 
 def _at(mark: Any) -> Place:

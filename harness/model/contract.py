@@ -20,7 +20,7 @@ REPORT_PATTERN = ".orchestrix/step-<idx>-result.md"
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Parent(_Part):

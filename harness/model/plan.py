@@ -25,7 +25,7 @@ Need = Annotated[int, Field(ge=0)] | Slug
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class WriteFile(_Part):
@@ -159,7 +159,9 @@ _LOGGED = {"wall_time": "wall_ms"}
 class Plan(_Part):
     """Ordered steps; their order is the merge order."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, title="Orchestrix plan", populate_by_name=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, title="Orchestrix plan", populate_by_name=True, defer_build=True
+    )
 
     schema_: str | None = Field(default=None, alias="$schema")
     version: Literal[1] = 1

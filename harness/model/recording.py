@@ -34,7 +34,7 @@ _OWN_FAILURES = {
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class RecordedEdit(_Part):

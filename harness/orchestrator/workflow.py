@@ -31,7 +31,7 @@ Logged = dict[str, Any]
 class Task(BaseModel):
     """One task of a workflow, as the specification names its fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     task_id: str
     description: str
@@ -51,7 +51,7 @@ class Task(BaseModel):
 class WorkflowStateModel(BaseModel):
     """A run with the tasks of its nested runs; `logs` holds the facts of each."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     schema_version: int
     workflow_id: str

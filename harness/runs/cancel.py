@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import os
 import time
 
 from harness.errors import Busy, EnvironmentProblem, NotFound
@@ -20,7 +20,7 @@ def cancel(project: Project, run_id: RunId) -> None:
     who = project.reading.holder(run_id)
     if who is None:
         raise NotFound(f"nobody is driving run {run_id}", hint="`orchestrix resume` carries on with it")
-    if who.get("host") != platform.node():
+    if who.get("host") != os.uname().nodename:
         raise EnvironmentProblem(f"run {run_id} is driven on {who.get('host')}", hint="cancel it there")
     process = ProcessIdentity(int(who["pid"]), str(who["start_time"]), str(who["boot_id"]))
     found = tree.read(process.pid)

@@ -18,7 +18,7 @@ from harness.model import contract as contracts
 from harness.model.ids import CommitId, RefName, RunId, TaskId
 from harness.model.plan import Plan
 from harness.model.state import RunState
-from harness.runs import budgets, replay, telemetry
+from harness.runs import budgets, telemetry
 from harness.wiring import Project, holder
 
 
@@ -37,7 +37,7 @@ def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
     found = base(project, loaded.plan.base, wish)
     if project.recording is None:
         _agents_exist(project, loaded)
-    replayed = "" if project.recording is None else replay.fitting(project.recording, loaded.plan)
+    replayed = _replayed(project, loaded.plan)
     return create.Request(
         plan=loaded.plan,
         schedule=loaded.schedule,
@@ -47,6 +47,15 @@ def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
         target=target(project, wish),
         options=replace(options(project, loaded.plan.budget.as_dict(), wish), replay=replayed),
     )
+
+
+def _replayed(project: Project, plan: Plan) -> str:
+    """The digest of the recording that takes the agents' place; empty where none does."""
+    if project.recording is None:
+        return ""
+    from harness.runs import replay  # noqa: PLC0415 - only a replay pays for it
+
+    return replay.fitting(project.recording, plan)
 
 
 def options(
@@ -122,6 +131,8 @@ def start(project: Project, wanted: create.Request, wish: Wish, watch: Watch) ->
     who = holder()
     lease = parts.store.acquire(run_id, who)
     if project.recording is not None:
+        from harness.runs import replay  # noqa: PLC0415 - as above
+
         replay.adopt(project.recording, project.recording_of(run_id))
     with telemetry.observing(project, watch) as observed:
         return signals.run(launch.begin(parts, lease, wanted, who, observed))

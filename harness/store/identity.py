@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,13 @@ def this_process() -> dict[str, Any]:
     """The holder of a lease, as this process."""
     pid = os.getpid()
     _state, start_time = _stat(pid) or ("", "")
-    return {"pid": pid, "host": platform.node(), "boot_id": _boot_id(), "start_time": start_time}
+    return {"pid": pid, "host": os.uname().nodename, "boot_id": _boot_id(), "start_time": start_time}
 
 
 def is_alive(holder: Mapping[str, Any]) -> bool | None:
     """Whether the process that this holder names still runs; None when that cannot be told from here."""
     boot_id = _boot_id()
-    if not boot_id or (holder.get("host"), holder.get("boot_id")) != (platform.node(), boot_id):
+    if not boot_id or (holder.get("host"), holder.get("boot_id")) != (os.uname().nodename, boot_id):
         return None
     pid, start_time = holder.get("pid"), holder.get("start_time")
     if not isinstance(pid, int) or not start_time:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -20,6 +21,13 @@ from harness.store.files import Files
 from harness.store.leases import Held
 
 _PAGE = 500
+_open: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
+
+
+def close_all() -> None:
+    """Closes every store of this process, which puts the write-ahead log into the file."""
+    for store in list(_open):
+        store.close()
 
 
 class SqliteStore:
@@ -48,6 +56,7 @@ class SqliteStore:
         self._lock = threading.RLock()
         self._sql = queries.load()
         self._states: dict[str, RunState] = {}
+        _open.add(self)
 
     def acquire(self, run_id: RunId, holder: Mapping[str, Any]) -> Lease:
         with self._writing():

@@ -13,7 +13,7 @@ class TriggerCondition(BaseModel):
     Keys are `slice.field` (deeper paths too); an expected `True` or `False` is compared by truth, all else by equality.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     priority: int = 0
     when: dict[str, Any] | None = None
@@ -30,7 +30,7 @@ class TriggerCondition(BaseModel):
 class NodeContract(BaseModel):
     """The slices, services and supervisor of one node."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     name: str = Field(min_length=1)
     description: str
@@ -58,7 +58,7 @@ class SubgraphContract(BaseModel):
     A schema whose fields name slices is given the slices; any other schema is given the slices' fields, merged.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     subgraph_id: str = Field(min_length=1)
     description: str
@@ -72,7 +72,7 @@ class SubgraphContract(BaseModel):
 class SubgraphDefinition(BaseModel):
     """The members of a subgraph: `nodes=None` is every node of its supervisors, `nodes=[]` is none."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     subgraph_id: str = Field(min_length=1)
     supervisors: list[str] | None = None

@@ -20,7 +20,7 @@ def call_route(subgraph_id: str) -> str:
 class HierarchicalDecision(BaseModel):
     """A decision that says its kind; a handler or a custom supervisor may return one in place of a route string."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     decision_kind: DecisionKind
     target: str | None = None

@@ -20,7 +20,7 @@ _log = logging.getLogger("harness.supervisor")
 class NodeInputs(BaseModel):
     """The slices that a node's contract reads, copied, so that a node cannot change the state by accident."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", defer_build=True)
 
     def get_slice(self, name: str) -> dict[str, Any]:
         """One slice; an undeclared one is empty and is reported in the log."""
@@ -35,7 +35,7 @@ class NodeInputs(BaseModel):
 class NodeOutputs(BaseModel):
     """The slices that a node changes, each a partial mapping."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", defer_build=True)
 
     def to_state_updates(self) -> dict[str, Any]:
         """The changed slices as plain data; a slice of None says nothing and is left out."""

@@ -6,25 +6,24 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from harness.config.mcp_file import McpServer
 from harness.errors import ContractViolation, OrchestrixError, ToolFailed
 from harness.model import limits
 from harness.model.contract import Contract
 from harness.model.globs import Ownership
 from harness.ports import Execute, ToolOffer
-from harness.tools import mcp
 from harness.tools.inside import Inside
-from harness.tools.mcp import RemoteTool
-from harness.tools.table import TOOLS
+from harness.tools.permission import allows
 from harness.tools.tool import Reach, Tool
 
+if TYPE_CHECKING:
+    from harness.config.mcp_file import McpServer
+    from harness.tools.mcp import RemoteTool
+
 _Arguments = TypeVar("_Arguments", bound=BaseModel)
-# A permission that allows more than the tool of its own name: both start programs.
-_ALSO_ALLOWS = {"shell": "run", "run": "shell"}
 # Arguments that carry content: their size is told, not what they say, which may be long or secret.
 _BULK = frozenset({"content", "old", "new", "patch", "summary"})
 
@@ -41,19 +40,6 @@ class Guard:
 
     denied: frozenset[str] = frozenset()
     owned_only: bool = False
-
-
-def allows(contract: Contract, tool: str) -> bool:
-    """Whether the contract lists this tool, by its own name or by a permission that includes it.
-
-    `finish` only ends the work, so that whoever may do anything may do it; `delegate` is a permission of its own.
-    """
-    permissions = contract.permissions
-    if tool == "finish":
-        return bool(permissions.allowed_tools)
-    if tool == "delegate":
-        return permissions.can_spawn_children and permissions.max_delegation_depth > 0
-    return any(tool in {name, _ALSO_ALLOWS.get(name)} for name in permissions.allowed_tools)
 
 
 class Broker:
@@ -79,6 +65,9 @@ class Broker:
     @contextlib.asynccontextmanager
     async def offered(self) -> AsyncIterator[Sequence[ToolOffer]]:
         """What a model may be offered: what would not be denied. MCP servers run as long as this is open."""
+        from harness.tools import mcp  # noqa: PLC0415 - as above
+        from harness.tools.table import TOOLS  # noqa: PLC0415 - as above
+
         own = [
             ToolOffer(name, tool.description, tool.parameters())
             for name, tool in TOOLS.items()
@@ -118,6 +107,8 @@ class Broker:
 
     async def _do_remote(self, name: str, arguments: Mapping[str, Any]) -> str:
         """Once more where the answer breaks the tool's own schema, then the fallback, which is a call like any other."""
+        from harness.tools import mcp  # noqa: PLC0415 - as above
+
         tool = self._remote[name]
         for last in (False, True):
             try:
@@ -128,6 +119,8 @@ class Broker:
         return await self.call(tool.fallback or "", arguments)
 
     def _permitted(self, tool: str) -> Tool:
+        from harness.tools.table import TOOLS  # noqa: PLC0415 - an agent that calls no tool does not pay for them
+
         step = self._contract.parent.step_idx
         if tool not in TOOLS:
             raise ContractViolation(

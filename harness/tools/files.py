@@ -13,7 +13,7 @@ from harness.tools.inside import Inside
 class ReadFile(BaseModel):
     """Read a text file."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     path: Word
 

@@ -15,7 +15,7 @@ PURPOSE = "tool"
 class Run(BaseModel):
     """Run a command: a list as it is, one string by `sh -c`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     command: Command
 

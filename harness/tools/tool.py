@@ -20,7 +20,7 @@ _LEFT_OUT = frozenset({"title", "pattern", "maxLength", "minLength"})
 class Arguments(BaseModel):
     """Strict: a wrong type or an unknown name is refused, never guessed at."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 @dataclass(frozen=True, slots=True)

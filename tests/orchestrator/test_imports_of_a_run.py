@@ -10,7 +10,8 @@ import sys
 from support.workbench import ROOT, Workbench, write
 
 _LOADED = """
-import contextlib, json, sys
+import contextlib, json, os, sys
+os._exit = sys.exit
 from harness.__main__ import main
 with contextlib.redirect_stdout(sys.stderr), contextlib.suppress(SystemExit):
     main()

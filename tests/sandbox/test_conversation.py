@@ -130,8 +130,10 @@ def test_what_is_said_counts_as_activity(door, bench) -> None:
 def test_cancelling_ends_program_and_conversation(door, bench, marker, quick_grace) -> None:
     """Also when the cancellation comes twice and the program ignores signals."""
     ended = []
+    began = asyncio.Event()
 
     async def talk(channel) -> None:
+        began.set()
         try:
             await channel.reader.read()
         finally:
@@ -141,6 +143,7 @@ def test_cancelling_ends_program_and_conversation(door, bench, marker, quick_gra
         spec = bench.python(_STUBBORN, marker)
         task = asyncio.ensure_future(door.run(spec, on_start=bench.started.append, talk=talk))
         await asyncio.to_thread(wait_for_marked, marker, 2)
+        await began.wait()
         task.cancel()
         await asyncio.sleep(0)
         task.cancel()

@@ -18,8 +18,8 @@ from harness.errors import ContractViolation, ToolFailed
 from harness.model import events as ev
 from harness.model import limits
 from harness.ports import Job, Tools
-from harness.tools.broker import allows
 from harness.tools.inside import Inside
+from harness.tools.permission import allows
 
 _Answer = TypeVar("_Answer")
 _REFUSED = -32602

@@ -9,8 +9,8 @@ from pathlib import Path
 from harness.errors import ContractViolation
 from harness.model.contract import Contract
 from harness.model.globs import Ownership
-from harness.tools.broker import allows
 from harness.tools.inside import Inside
+from harness.tools.permission import allows
 
 # Any of these tools in the contract allows a call of this kind; what is not here needs a tool of its own name.
 _TOOLS: Mapping[str, tuple[str, ...]] = {

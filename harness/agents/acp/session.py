@@ -26,7 +26,7 @@ from harness.model import events as ev
 from harness.model import limits
 from harness.model.verdict import Failure, Reason
 from harness.ports import Channel, Execute, Job, Tools
-from harness.tools.broker import allows
+from harness.tools.permission import allows
 
 _LOGIN = -32000
 _RATE_LIMITED = re.compile(r"\b429\b|rate.?limit|too many requests|quota", re.IGNORECASE)

@@ -10,7 +10,7 @@ Reasons = Annotated[list[str], Field(max_length=5)]
 
 
 class _Answer(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class PlannedStep(_Answer):
