@@ -1,4 +1,4 @@
-"""Which sizes are measured: a few minutes' worth by default, all of them on request."""
+"""Which sizes are measured: a few minutes' worth by default, those of the promises or all of them on request."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class Sizes:
 
 
 QUICK = Sizes({200: (1, 8, 32), 500: (8,), 7_000: (8,)}, (7_000,))
+PROMISED = Sizes({200: (8, 100, 1_000), 500: (8,), 7_000: (8, 32), 60_000: (8,)}, (7_000, 60_000))
 FULL = Sizes(
     {
         200: (1, 8, 32, 100, 128, 1_000),

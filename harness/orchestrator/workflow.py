@@ -71,7 +71,8 @@ class WorkflowStateModel(BaseModel):
         tasks = [_task(state, step) for state in states for step in state.ordered()]
         tasks.sort(key=lambda task: TaskId(task.task_id).order)
         top = states[0]
-        return cls(
+        # Not validated: that would copy the whole log, which is ours and may be large.
+        return cls.model_construct(
             schema_version=SCHEMA_VERSION,
             workflow_id=top.run_id,
             original_goal=top.goal,
@@ -86,8 +87,9 @@ class WorkflowStateModel(BaseModel):
         )
 
     def save_checkpoint(self, path: Path) -> None:
-        """Whole or not at all."""
-        reports.replace(path, json.dumps(self.model_dump(), ensure_ascii=False).encode("utf-8", "surrogatepass"))
+        """Whole or not at all; the log goes in as it is, without a copy."""
+        data = self.model_dump(exclude={"logs"}) | {"logs": self.logs}
+        reports.replace(path, json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
     @classmethod
     def load_checkpoint(cls, path: Path) -> WorkflowStateModel:

@@ -53,6 +53,7 @@ class SqliteStore:
         self._opened = Files.of(path)
         self._write_ahead = db.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
         self._files: Files | None = None
+        self._synchronous = ""  # as this connection was last told
         self._lock = threading.RLock()
         self._sql = queries.load()
         self._states: dict[str, RunState] = {}
@@ -144,9 +145,14 @@ class SqliteStore:
         """What is not `lasting` outlives this process, and becomes durable with the next commit that is."""
         with self._lock, faults.translated(self._path):
             self._require_untouched(Files.of(self._path))
-            self._db.execute(f"PRAGMA synchronous = {'FULL' if lasting or not self._write_ahead else 'NORMAL'}")
+            self._synchronise("FULL" if lasting or not self._write_ahead else "NORMAL")
             with self._transaction("BEGIN IMMEDIATE"):
                 yield
+
+    def _synchronise(self, mode: str) -> None:
+        if mode != self._synchronous:
+            self._db.execute(f"PRAGMA synchronous = {mode}")
+            self._synchronous = mode
 
     def _require_untouched(self, now: Files) -> None:
         """Raises StoreFailed when somebody took the files away; the write-ahead log is known from the first write on."""

@@ -29,6 +29,7 @@ from harness.model.events.fact import Fact
 from harness.model.ids import RunId
 
 GENESIS = "0" * 64
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _FAMILIES = (run, subagent, attempt, speculation, candidate, acp, nested, thinking, builtin, goal, waiting, workflow)
 TYPES: dict[str, type[Fact]] = {
@@ -71,7 +72,7 @@ def canonical(value: Any) -> str:
 
     What UTF-8 cannot hold (half a surrogate pair, as in a file name of another encoding) is spelled out.
     """
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    text = _ENCODER.encode(value)
     return _SURROGATE.sub(lambda found: f"\\\\u{ord(found[0]):04x}", text)
 
 
