@@ -59,7 +59,8 @@ class Launcher:
 def template(folder: Path) -> Path:
     """Three steps: an action with a check, a program beside it, and one that stands on the first."""
     bench = Workbench(folder)
-    bench.commit({"a.txt": "start\n", "b.txt": "start\n", "old.txt": "old\n"}, "Start")
+    more = {f"more/{number}.txt": "more\n" for number in range(6)}
+    bench.commit({"a.txt": "start\n", "b.txt": "start\n", "old.txt": "old\n", **more}, "Start")
     bench.plan(
         write("a.txt", "zero\n", checks=["test -s a.txt"]),
         shell("echo one > b.txt; rm old.txt", title="program", owns=["b.txt", "old.txt"]),
