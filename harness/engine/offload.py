@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
@@ -24,7 +25,9 @@ class Offload:
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
-            await asyncio.wait({future})
+            while not future.done():  # whoever is cancelled may be cancelled again
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait({future})
             future.exception()  # heard here, because the cancelled caller will not ask; the cancellation has a cause
             raise
 
