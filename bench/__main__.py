@@ -33,9 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--full", action="store_true", help="all sizes, up to 60,000 files and 1,000 steps: hours")
-    parser.add_argument(
-        "--promised", action="store_true", help="the sizes that the promises are about: a quarter of an hour"
-    )
+    parser.add_argument("--promised", action="store_true", help="the sizes that the promises are about: an hour or so")
     parser.add_argument("--files", type=int, help="only a repository of so many files")
     parser.add_argument("--steps", type=int, help="only plans of so many steps")
     parser.add_argument("--tree", type=Path, help="a real tree instead: a folder, or an archive such as an sdist")

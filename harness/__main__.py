@@ -8,9 +8,8 @@ import os
 import sys
 import threading
 
-_COLLECT_AFTER = (
-    20_000  # new objects; the start makes many that stay, and looking through them often takes a tenth of it
-)
+# New objects: the start makes many that stay, and looking through them often takes a tenth of it.
+_COLLECT_AFTER = 20_000
 
 
 def main() -> None:

@@ -25,9 +25,10 @@ _open: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
 
 
 def close_all() -> None:
-    """Closes every store of this process, which puts the write-ahead log into the file."""
+    """Closes every store of this process, which puts the write-ahead log into the file; what cannot be put there stays in it."""
     for store in list(_open):
-        store.close()
+        with suppress(sqlite3.Error):
+            store.close()
 
 
 class SqliteStore:
