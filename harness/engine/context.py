@@ -46,6 +46,7 @@ class Context:
     base_locks: defaultdict[TaskId, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
     tracked: frozenset[str] = frozenset()
     guesses: dict[TaskId, Guess] = field(default_factory=dict)
+    contracts: dict[str, Contract] = field(default_factory=dict)
     gates: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,8 +82,11 @@ class Context:
         return self.journal.step(task)
 
     def contract(self, task: TaskId) -> Contract:
-        """The contract as persisted: the log, not the plan file, binds the child."""
-        return Contract.model_validate(self.step(task).contract)
+        """The contract as persisted: the log, not the plan file, binds the child. It never changes, so it is read once."""
+        step = self.step(task)
+        if step.sub_agent_id not in self.contracts:
+            self.contracts[step.sub_agent_id] = Contract.model_validate(step.contract)
+        return self.contracts[step.sub_agent_id]
 
     def branch(self, task: TaskId) -> RefName:
         return work_branch(self.run_id, task)

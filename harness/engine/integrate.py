@@ -31,7 +31,7 @@ async def integrate(ctx: Context, task: TaskId, needs: tuple[int, ...]) -> Failu
 
 
 async def _gate(ctx: Context, task: TaskId, merged: CommitId, tree: TreeId) -> Failure | None:
-    async with speculate.beyond(ctx, task, merged):
+    async with speculate.beyond(ctx, task, merged, tree):
         ahead = await speculate.found(ctx, task, merged)
         ctx.in_flight.add(task)
         try:
@@ -117,6 +117,7 @@ async def close(ctx: Context, task: TaskId, *then: ev.Fact) -> None:
     )
     ctx.journal.append(*removed, closed, *then)
     reports.place(ctx, task)
+    ctx.contracts.pop(step.sub_agent_id, None)
 
 
 async def _drop_branch(ctx: Context, task: TaskId) -> None:

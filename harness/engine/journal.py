@@ -26,6 +26,7 @@ class Journal:
         self.lease = lease
         self.state = state
         self.broken: OrchestrixError | None = None
+        self._changed: set[str] = set()
         self.settled = asyncio.Event()  # set whenever a step parks or fails; whoever waits for it clears it
 
     def remember(self, envelopes: Iterable[Envelope]) -> None:
@@ -50,6 +51,8 @@ class Journal:
             failpoints.hit(f"after:{fact.type}")
             if isinstance(fact, StepFact):
                 self._keep(fact)
+            if fact.task_id is not None:
+                self._changed.add(fact.task_id)
             if isinstance(fact, SubagentWaitingForMerge | SubagentFailed):
                 self.settled.set()
             self._watch(fact, self.state)
@@ -61,6 +64,11 @@ class Journal:
             self._facts.pop(fact.sub_agent_id, None)
         else:
             self._facts[fact.sub_agent_id].append(fact)
+
+    def changed(self) -> set[str]:
+        """The tasks that facts were appended about since the last call."""
+        found, self._changed = self._changed, set()
+        return found
 
     def step(self, task: TaskId) -> StepState:
         return self.state.steps[task]

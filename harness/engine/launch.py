@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
 
-from harness.engine import create, failpoints, record, recover, speculate
+from harness.engine import create, failpoints, record, recover, speculate, tripwire
 from harness.engine.context import Context
 from harness.engine.journal import Journal, Watch
 from harness.engine.offload import Offload
@@ -73,7 +73,7 @@ async def _coordinate(ctx: Context) -> RunState:
     journal.append(ev.RunStarted(epoch=journal.lease.epoch, holder=dict(ctx.holder), resumed=resumed))
     try:
         async with _heartbeat(ctx), speculate.none_left(ctx):
-            await ctx.offload(ctx.parts.vcs.seal_parent, ctx.run_id)
+            await tripwire.arm(ctx)
             ctx.tracked = await ctx.offload(ctx.parts.vcs.tracked, ".orchestrix")
             await recover.recover(ctx)
             await ctx.parts.drive(ctx)

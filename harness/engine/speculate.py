@@ -15,16 +15,19 @@ from harness.engine import combine, delegate, gate, tripwire
 from harness.engine.context import Context
 from harness.engine.trial import Guess, Trial
 from harness.model import events as ev
-from harness.model.ids import CommitId, TaskId
+from harness.model.ids import CommitId, TaskId, TreeId
 from harness.model.lifecycle import State
 from harness.model.state import StepState
 from harness.model.verdict import Failure
 
 
 @asynccontextmanager
-async def beyond(ctx: Context, task: TaskId, commit: CommitId) -> AsyncIterator[None]:
-    """While the body gates `commit`, the parked steps behind `task` are gated as if it had passed."""
-    if not ctx.options.speculate:
+async def beyond(ctx: Context, task: TaskId, commit: CommitId, tree: TreeId) -> AsyncIterator[None]:
+    """While the body gates `commit`, the parked steps behind `task` are gated as if it had passed.
+
+    A tree that needs no checks is through at once: the turn of the next step comes before a guess about it would pay.
+    """
+    if not ctx.options.speculate or not gate.wanted(ctx, task, tree):
         yield
         return
     scout = asyncio.create_task(_scout(ctx, task, commit), name=f"ahead of step {task}")

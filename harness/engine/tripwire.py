@@ -11,6 +11,12 @@ from harness.model.ids import TaskId
 from harness.model.verdict import Failure, Reason
 
 
+async def arm(ctx: Context) -> None:
+    """Remembers the parent as it is; where a sandbox keeps every step out of it, nobody will ask."""
+    if not ctx.parts.processes.protects_parent:
+        await ctx.offload(ctx.parts.vcs.seal_parent, ctx.run_id)
+
+
 async def look(ctx: Context) -> None:
     """Logs what changed in the parent since the last look."""
     if ctx.parts.processes.protects_parent:

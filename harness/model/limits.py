@@ -67,6 +67,7 @@ STEP_MEMORY_BYTES = 0  # 0: no limit of our own
 EVENT_PATHS = 10_000
 ACCOUNT_CHARS = 64 * KIB
 OFFLOAD_THREADS = 16
+QUICK_MS = 20  # so long may a blocking call hold up the event loop
 TEMPLATE_BYTES = 2_048 * MIB
 TEMPLATE_DELTA = 64  # paths; beyond that a shared checkout of its own is cheaper for the next workspace
 TEMPLATE_SHARE = 16  # of this share of its paths; beyond that also for the first one

@@ -1,48 +1,70 @@
 """The state of a run laid out for routing: open tasks in plan order, and sets of steps as bits.
 
-A plan may have thousands of steps: whether everything that a step needs is there must not be a loop over them.
+A plan may have thousands of steps: neither a tick nor the question whether everything that a step needs is there may be
+a loop over all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from typing import Self
 
+from harness.engine.journal import Journal
 from harness.model.lifecycle import State
 from harness.model.state import RunState, StepState
 from harness.orchestrator.policies import Policies
 
 _PARKED = (State.WAITING_FOR_MERGE, State.COMPLETED)
-_ONE = ord("1")
 
 
-@dataclass(frozen=True, slots=True)
 class Board:
-    """Bit `n` of `parked` or `failed` is the step with index `n`."""
+    """Bit `n` of `parked` or `failed` is the step with index `n`; `open` is in plan order."""
 
-    policies: Policies
-    open: tuple[StepState, ...]
-    parked: int
-    failed: int
+    __slots__ = ("_touched", "failed", "open", "parked", "policies")
+
+    def __init__(self, policies: Policies) -> None:
+        self.policies = policies
+        self.open: dict[int, StepState] = {}
+        self._touched: dict[int, StepState] = {}  # open ones that are more than created
+        self.parked = 0
+        self.failed = 0
 
     @classmethod
-    def of(cls, state: RunState, policies: Policies) -> Board:
-        open_ = []
-        parked, failed = bytearray(b"0" * (len(state.steps) or 1)), bytearray(b"0" * (len(state.steps) or 1))
-        for step in state.steps.values():
-            if not step.done:
-                open_.append(step)
-            if step.state in _PARKED or step.final_status == "completed":
-                parked[-1 - step.step_idx] = _ONE
-            elif step.final_status == "failed":
-                failed[-1 - step.step_idx] = _ONE
-        open_.sort(key=lambda step: step.step_idx)
-        return cls(policies, tuple(open_), int(parked, 2), int(failed, 2))
+    def of(cls, state: RunState, policies: Policies) -> Self:
+        board = cls(policies)
+        for step in sorted(state.steps.values(), key=lambda step: step.step_idx):
+            board.put(step)
+        return board
 
-    def ranked(self) -> Sequence[StepState]:
+    def put(self, step: StepState) -> None:
+        """Takes in what has become of one step."""
+        idx, bit = step.step_idx, 1 << step.step_idx
+        parked = step.state in _PARKED or step.final_status == "completed"
+        failed = not parked and step.final_status == "failed"
+        self.parked = self.parked | bit if parked else self.parked & ~bit
+        self.failed = self.failed | bit if failed else self.failed & ~bit
+        if step.done:
+            self.open.pop(idx, None)
+            self._touched.pop(idx, None)
+            return
+        again = idx not in self.open and self.open and idx < next(reversed(self.open))
+        self.open[idx] = step
+        if again:  # it was done and is retried
+            self.open = dict(sorted(self.open.items()))
+        if step.state is State.CREATED and step.decided is None and step.next_attempt_at is None:
+            self._touched.pop(idx, None)
+        else:
+            self._touched[idx] = step
+
+    @property
+    def touched(self) -> list[StepState]:
+        """The open tasks that somebody has, had or must wait for, in plan order: most of a large plan is not among them."""
+        return [self._touched[idx] for idx in sorted(self._touched)]
+
+    def ranked(self) -> Iterable[StepState]:
         """Open tasks by explicit priority, then order; within one run all are equally deep."""
         given = self.policies.priorities
-        return sorted(self.open, key=lambda step: -given[step.step_idx]) if any(given) else self.open
+        return sorted(self.open.values(), key=lambda step: -given[step.step_idx]) if any(given) else self.open.values()
 
     def needs(self, step: StepState) -> int:
         """Everything that the step needs, direct and indirect."""
@@ -52,3 +74,20 @@ class Board:
         """Whether there is a result of everything that the step needs."""
         needs = self.needs(step)
         return needs & self.parked == needs
+
+
+class Boards:
+    """The board of a run under way: it follows the journal, and is made anew when the plan is another one."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._board: Board | None = None
+
+    def now(self, policies: Policies) -> Board:
+        state, changed = self._journal.state, self._journal.changed()
+        if self._board is None or self._board.policies is not policies:
+            self._board = Board.of(state, policies)
+            return self._board
+        for task in changed:
+            self._board.put(state.steps[task])
+        return self._board

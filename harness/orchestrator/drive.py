@@ -14,6 +14,7 @@ from harness.model import events as ev
 from harness.model import limits
 from harness.model.plan import Plan
 from harness.orchestrator import nodes, router, waiting
+from harness.orchestrator.board import Boards
 from harness.orchestrator.crew import Crew
 from harness.orchestrator.decision import Decision
 from harness.orchestrator.maintenance import Maintenance
@@ -43,6 +44,7 @@ class _Loop:
         self._supervisor = RoutingSupervisor(self._queue)
         self._registry = nodes.registry()
         self.maintenance = Maintenance(ctx)
+        self._boards = Boards(ctx.journal)
         self._known: tuple[Plan, Policies] | None = None
 
     def left_over(self) -> list[Decision]:
@@ -60,14 +62,15 @@ class _Loop:
     async def tick(self) -> None:
         """Decides what is next and has it done, or waits until there is something to decide."""
         now = self._clock.now()
-        decisions = router.route(self._ctx.journal.state, self._policies(), now)[: limits.TICK_DECISIONS]
+        board, state = self._boards.now(self._policies()), self._ctx.journal.state
+        decisions = router.routed(board, state, now)[: limits.TICK_DECISIONS]
         if decisions:
             self._ctx.journal.append(*_facts(decisions, self._ctx))
             await self.carry_out(decisions)
             return
-        due = router.next_due(self._ctx.journal.state, now)
-        if self._crew.idle and (due is None or router.over_budget(self._ctx.journal.state, now)):
-            self._ctx.journal.append(waiting.why(self._ctx.journal.state, now, self._crew.waits))
+        due = router.next_due(board, now)
+        if self._crew.idle and (due is None or router.over_budget(state, now)):
+            self._ctx.journal.append(waiting.why(state, now, self._crew.waits))
             return
         self.maintenance.look()
         await self._crew.change(due)
@@ -83,6 +86,7 @@ class _Loop:
                 ctx=self._ctx,
                 crew=self._crew,
                 policies=self._policies(),
+                boards=self._boards,
                 clock=self._clock,
             )
 

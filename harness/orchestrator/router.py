@@ -36,11 +36,15 @@ _UNPARKED = (State.CREATED, State.RUNNING)
 
 def route(state: RunState, policies: Policies, now: datetime) -> list[Decision]:
     """Everything that can be done now, most urgent first; empty while there is only to wait."""
+    return routed(Board.of(state, policies), state, now)
+
+
+def routed(board: Board, state: RunState, now: datetime) -> list[Decision]:
+    """The same, on a board that somebody keeps."""
     if state.decided is not None:
         return []
-    board = Board.of(state, policies)
     if not board.open:
-        return [_whole(state, policies)]
+        return [_whole(state, board.policies)]
     urgent = [*_failures(board), *_integration(board)]
     return urgent if over_budget(state, now) else [*urgent, *_execution(board, now)]
 
@@ -62,9 +66,9 @@ def over_budget(state: RunState, now: datetime) -> str | None:
 
 def _failures(board: Board) -> Iterator[Decision]:
     """Tasks that must not go on because another one failed, then those whose last attempt failed."""
-    for step in board.open:
+    for step in board.open.values() if board.failed else board.touched:
         if step.state is State.CREATED and not board.failed:
-            continue  # most of a large plan, most of the time
+            continue
         if step.refused and step.decided is None and not step.escalated:
             yield Decision(FALLBACK, f"it was refused: {step.last_reason}", step.task_id, personas.ERROR_FALLBACK)
         if step.state not in _UNPARKED:
@@ -87,12 +91,13 @@ def _failed(step: StepState) -> bool:
 
 def _integration(board: Board) -> Iterator[Decision]:
     """Results in plan order, each when all before it are closed; what has its outcome already is closed at once."""
-    for place, step in enumerate(board.open):
+    first = next(iter(board.open))
+    for step in board.touched:
         if step.state is State.CREATED or step.decided is not None or step.refused:
             continue
         if step.state in (State.COMPLETED, State.FAILED):
             yield Decision(UPDATER, f"it is {step.state}", step.task_id, personas.PARENT)
-        elif step.state is State.WAITING_FOR_MERGE and place == 0:
+        elif step.state is State.WAITING_FOR_MERGE and step.step_idx == first:
             yield Decision(
                 UPDATER, "it waits for the merge and all before it are closed", step.task_id, personas.PARENT
             )
@@ -100,7 +105,7 @@ def _integration(board: Board) -> Iterator[Decision]:
 
 def _execution(board: Board, now: datetime) -> list[Decision]:
     """As many eligible tasks as there are free places, by explicit priority, then depth, then order."""
-    free = board.policies.jobs - sum(step.decided in _WORKING for step in board.open if step.decided)
+    free = board.policies.jobs - sum(step.decided in _WORKING for step in board.touched if step.decided)
     if free <= 0:
         return []
     eligible = (step for step in board.ranked() if _eligible(board, step, now))
@@ -143,9 +148,9 @@ def wait(step: StepState, now: datetime) -> timedelta:
     return max(timedelta(), left) if left <= timedelta(milliseconds=step.pause_ms) else timedelta()
 
 
-def next_due(state: RunState, now: datetime) -> timedelta | None:
+def next_due(board: Board, now: datetime) -> timedelta | None:
     """How long until the first paused task may go on; None when no task is paused."""
-    pauses = [wait(step, now) for step in state.steps.values() if step.next_attempt_at and step.decided is None]
+    pauses = [wait(step, now) for step in board.touched if step.next_attempt_at and step.decided is None]
     return min((pause for pause in pauses if pause), default=None)
 
 

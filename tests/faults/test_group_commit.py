@@ -27,6 +27,7 @@ def test_outcomes_share_the_write_of_the_next_announcement(strace: None, tmp_pat
 def test_only_mere_outcomes_may_wait() -> None:
     """The whole list: whatever is new announces an effect until somebody decides otherwise."""
     assert {name for name, kind in envelope.TYPES.items() if not kind.announces} == {
+        "agent.subagent_attempt",
         "agent.subagent_closed",
         "agent.subagent_started",
         "agent.subagent_waiting_for_merge",

@@ -9,6 +9,7 @@ from orchestrator.boards import NOW, closed, plan_of, policies, state_of, step
 
 from harness.model.lifecycle import State
 from harness.orchestrator import router
+from harness.orchestrator.board import Board
 from harness.orchestrator.decision import Decision
 
 
@@ -92,7 +93,8 @@ def test_a_task_is_left_alone_until_its_pause_is_over(ahead_ms: int, *, eligible
     )
     decisions = router.route(state_of(paused), policies(plan_of({})), NOW)
     assert chosen(decisions) == ([("task_executor", "0")] if eligible else [])
-    assert router.next_due(state_of(paused), NOW) == (None if eligible else timedelta(milliseconds=ahead_ms))
+    board = Board.of(state_of(paused), policies(plan_of({})))
+    assert router.next_due(board, NOW) == (None if eligible else timedelta(milliseconds=ahead_ms))
 
 
 def test_when_every_task_is_closed_the_run_is_finalized():

@@ -33,6 +33,7 @@ class SubagentStarted(StepFact):
 
 class SubagentAttempt(StepFact):
     type = "agent.subagent_attempt"
+    announces = False  # whatever the attempt does is announced by itself: a process, a tool, a model's turn
     attempt: int
     agent: str
     sandbox: str

@@ -10,7 +10,7 @@ from harness.model.ids import TaskId
 from harness.model.lifecycle import State
 from harness.model.verdict import Failure
 from harness.orchestrator import abandonment
-from harness.orchestrator.board import Board
+from harness.orchestrator.board import Boards
 from harness.orchestrator.crew import Crew
 from harness.orchestrator.nodes.contract import contract, task_of
 from harness.orchestrator.policies import Policies
@@ -21,15 +21,21 @@ class TaskPlanner(ModularNode):
     """An attempt that is under way is ended first; its work is kept."""
 
     CONTRACT: ClassVar[NodeContract] = contract(
-        "task_planner", "Give up a task that cannot go on because another one failed.", "ctx", "crew", "policies"
+        "task_planner",
+        "Give up a task that cannot go on because another one failed.",
+        "ctx",
+        "crew",
+        "policies",
+        "boards",
     )
     ctx: Context
     crew: Crew
     policies: Policies
+    boards: Boards
 
     async def execute(self, inputs: NodeInputs, config: Any = None) -> NodeOutputs:  # noqa: ARG002 - the base's signature
         task = task_of(inputs)
-        lost = abandonment.of(Board.of(self.ctx.journal.state, self.policies), self.ctx.step(task))
+        lost = abandonment.of(self.boards.now(self.policies), self.ctx.step(task))
         self.crew.start(task, self._give_up(task, lost))
         return NodeOutputs()
 

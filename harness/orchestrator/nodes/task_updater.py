@@ -12,7 +12,7 @@ from harness.model.ids import TaskId
 from harness.model.lifecycle import State
 from harness.model.verdict import Failure
 from harness.orchestrator import abandonment
-from harness.orchestrator.board import Board
+from harness.orchestrator.board import Boards
 from harness.orchestrator.crew import Crew
 from harness.orchestrator.nodes.contract import contract, task_of
 from harness.orchestrator.policies import Policies
@@ -21,11 +21,17 @@ from harness.supervisor import ModularNode, NodeContract, NodeInputs, NodeOutput
 
 class TaskUpdater(ModularNode):
     CONTRACT: ClassVar[NodeContract] = contract(
-        "task_updater", "Integrate a parked result in plan order and close the task.", "ctx", "crew", "policies"
+        "task_updater",
+        "Integrate a parked result in plan order and close the task.",
+        "ctx",
+        "crew",
+        "policies",
+        "boards",
     )
     ctx: Context
     crew: Crew
     policies: Policies
+    boards: Boards
 
     async def execute(self, inputs: NodeInputs, config: Any = None) -> NodeOutputs:  # noqa: ARG002 - the base's signature
         task = task_of(inputs)
@@ -50,7 +56,7 @@ class TaskUpdater(ModularNode):
 
     async def _integrate(self, task: TaskId) -> Failure | None:
         step = self.ctx.step(task)
-        lost = abandonment.of(Board.of(self.ctx.journal.state, self.policies), step)
+        lost = abandonment.of(self.boards.now(self.policies), step)
         return lost or await integrate.integrate(self.ctx, task, self.ctx.schedule.closure(step.step_idx))
 
     def _has_policy(self, failure: Failure) -> bool:
