@@ -9,12 +9,12 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
+from orchestrator.boards import NOW, plan_of, policies, state_of, step
 
 from harness.model.lifecycle import State
 from harness.model.state import RunState
 from harness.orchestrator import router
 from harness.orchestrator.board import Board, Boards
-from orchestrator.boards import NOW, plan_of, policies, state_of, step
 
 _STEPS = 12
 
