@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from harness.engine import failpoints
 from harness.engine.context import Context
@@ -64,10 +66,19 @@ def place(ctx: Context, task: TaskId) -> None:
 
 
 def replace(path: Path, content: bytes, scratch: Path | None = None) -> None:
-    """Whole or not at all: a temporary file, in `scratch` where the user looks at the folder itself, then a rename."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = (scratch or path.parent) / f".{path.name}.{os.getpid()}.tmp"
-    temporary.unlink(missing_ok=True)
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "wb") as file:
+    """Whole or not at all."""
+    with replacing(path, scratch) as file:
         file.write(content)
-    temporary.replace(path)
+
+
+@contextlib.contextmanager
+def replacing(path: Path, scratch: Path | None = None) -> Iterator[BinaryIO]:
+    """A temporary file, in `scratch` where the user looks at the folder itself, that takes the place of `path` in the end."""
+    folder = os.fspath(path.parent)
+    os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - on the way of every step: without objects for paths
+    temporary = f"{scratch or folder}/.{path.name}.{os.getpid()}.tmp"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(temporary)  # noqa: PTH108 - as above
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "wb") as file:
+        yield file
+    os.replace(temporary, path)  # noqa: PTH105 - as above

@@ -6,7 +6,7 @@ The log outranks a checkpoint: one is only read where the database is gone, and 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -67,10 +67,10 @@ class WorkflowStateModel(BaseModel):
     def of(cls, store: Store, run_id: RunId) -> WorkflowStateModel:
         """The projection of a run's log, nested runs included."""
         states = _family(store, run_id)
-        logs = {state.run_id: list(_logged(store, RunId(state.run_id))) for state in states}
         tasks = [_task(state, step) for state in states for step in state.ordered()]
         tasks.sort(key=lambda task: TaskId(task.task_id).order)
         top = states[0]
+        logs: Any = {state.run_id: _Log(store, RunId(state.run_id)) for state in states}
         # Not validated: that would copy the whole log, which is ours and may be large.
         return cls.model_construct(
             schema_version=SCHEMA_VERSION,
@@ -87,9 +87,16 @@ class WorkflowStateModel(BaseModel):
         )
 
     def save_checkpoint(self, path: Path) -> None:
-        """Whole or not at all; the log goes in as it is, without a copy."""
-        data = self.model_dump(exclude={"logs"}) | {"logs": self.logs}
-        reports.replace(path, json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+        """Whole or not at all; the log goes in line by line and is never in memory as a whole."""
+        with reports.replacing(path) as file:
+            head = json.dumps(self.model_dump(exclude={"logs"}), ensure_ascii=False)
+            file.write(_encoded(head[:-1] + ', "logs": {'))
+            for run, lines in self.logs.items():
+                file.write(_encoded(("" if run == self.workflow_id else ", ") + json.dumps(run) + ": ["))
+                for number, line in enumerate(lines):
+                    file.write(_encoded((", " if number else "") + json.dumps(line, ensure_ascii=False)))
+                file.write(b"]")
+            file.write(b"}}")
 
     @classmethod
     def load_checkpoint(cls, path: Path) -> WorkflowStateModel:
@@ -126,8 +133,19 @@ def _family(store: Store, run_id: RunId) -> list[RunState]:
     return [state, *(found for child in below for found in _family(store, child))]
 
 
-def _logged(store: Store, run_id: RunId) -> list[Logged]:
-    return [{"type": envelope.type, "payload": envelope.payload} for envelope in store.events(run_id)]
+class _Log:
+    """The lines of a run's log, read anew by whoever goes through them."""
+
+    def __init__(self, store: Store, run_id: RunId) -> None:
+        self._store = store
+        self._run_id = run_id
+
+    def __iter__(self) -> Iterator[Logged]:
+        return ({"type": envelope.type, "payload": envelope.payload} for envelope in self._store.events(self._run_id))
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _status(state: RunState) -> Literal["STARTED", "IN_PROGRESS", "COMPLETED", "FAILED"]:
