@@ -101,7 +101,7 @@ async def close(ctx: Context, task: TaskId, *then: ev.Fact) -> None:
     """Terminal clean-up, then exactly one `agent.subagent_closed`; what follows from it is logged with it."""
     step = ctx.step(task)
     merged = step.state is State.COMPLETED
-    reports.finish(ctx, task)
+    report = reports.finish(ctx, task)
     removed: list[ev.Fact] = []
     if not ctx.options.keep:
         removed = await workspaces.remove_all(ctx, task)
@@ -116,7 +116,7 @@ async def close(ctx: Context, task: TaskId, *then: ev.Fact) -> None:
         close_reason=Reason.MERGED if merged else step.close_reason,
     )
     ctx.journal.append(*removed, closed, *then)
-    reports.place(ctx, task)
+    reports.place(ctx, task, report)
     ctx.contracts.pop(step.sub_agent_id, None)
 
 

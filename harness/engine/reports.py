@@ -22,12 +22,12 @@ def _build(ctx: Context, task: TaskId) -> model.Report:
 
 def park(ctx: Context, task: TaskId) -> str:
     """Writes the report into the workspace and the archive; returns its path in the workspace."""
-    text = model.markdown(_build(ctx, task))
+    content = model.markdown(_build(ctx, task)).encode()
     relative = ctx.contract(task).report_path
     for workspace in map(Path, ctx.step(task).workspaces):
         if workspace.is_dir():
-            _offer(workspace / relative, text.encode())
-    replace(archive(ctx, task), text.encode())
+            _offer(workspace / relative, content)
+    replace(archive(ctx, task), content)
     return relative
 
 
@@ -42,17 +42,19 @@ def archive(ctx: Context, task: TaskId) -> Path:
     return ctx.run_dir / f"step-{task}-result.md"
 
 
-def finish(ctx: Context, task: TaskId) -> None:
-    """The archive copy with the final outcome, and its JSON twin."""
+def finish(ctx: Context, task: TaskId) -> bytes:
+    """The archive copy with the final outcome, and its JSON twin; returns what the first one holds."""
     report = _build(ctx, task)
+    content = model.markdown(report).encode()
     failpoints.hit("before:report")
-    replace(archive(ctx, task), model.markdown(report).encode())
+    replace(archive(ctx, task), content)
     twin = json.dumps(report.as_dict(), ensure_ascii=False)
     replace(archive(ctx, task).with_suffix(".json"), twin.encode())
     failpoints.hit("after:report")
+    return content
 
 
-def place(ctx: Context, task: TaskId) -> None:
+def place(ctx: Context, task: TaskId, content: bytes) -> None:
     """The latest run's report in the user's checkout, only where git ignores it and nothing is a link.
 
     Reports that are committed arrive by landing; a copy in their place would be in its way.
@@ -62,7 +64,7 @@ def place(ctx: Context, task: TaskId) -> None:
         return
     path = folder / f"step-{task}-result.md"
     if f".orchestrix/{path.name}" not in ctx.tracked:
-        _offer(path, archive(ctx, task).read_bytes(), scratch=ctx.run_dir)
+        _offer(path, content, scratch=ctx.run_dir)
 
 
 def replace(path: Path, content: bytes, scratch: Path | None = None) -> None:

@@ -15,6 +15,7 @@ from harness.model.visible import visible
 
 _MARKS = {"added": "A", "modified": "M", "deleted": "D"}
 _SHOWN_PATHS = 500
+_json = json.JSONEncoder(ensure_ascii=True).encode  # one for all: `dumps` looks at its options each time
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,7 @@ def _left(run_id: str, step: StepState) -> list[str]:
 
 def markdown(report: Report) -> str:
     """The report as people read it; everything from outside is fenced or escaped, so that data stays data."""
-    front = "\n".join(f"{key}: {json.dumps(value, ensure_ascii=True)}" for key, value in report.front.items())
+    front = "\n".join(f"{key}: {_json(value)}" for key, value in report.front.items())
     title = f"# Step {report.front['task']}: {_inline(str(report.front['title']))}"
     parts = [f"---\n{front}\n---\n\n{title}\n\n{_inline(report.outcome)}"]
     parts.append("## What was asked\n\n" + (_fence(report.asked["description"]) or "(no description)"))
