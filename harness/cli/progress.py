@@ -12,6 +12,7 @@ from typing import Any
 from harness.cli import output
 from harness.model.events import Fact
 from harness.model.ids import RunId
+from harness.model.lifecycle import State
 from harness.model.state import RunState
 from harness.model.visible import visible
 from harness.ports import Store
@@ -30,6 +31,7 @@ _SHOWN = (
     "work.kept",
     "ownership.",
 )
+_AROUND = 4  # lines of a table that are not rows
 _STYLES = {"merged": "green", "waiting_for_merge": "cyan", "running": "yellow", "failed": "red"}
 
 
@@ -76,18 +78,32 @@ def _live() -> Iterator[Watch]:
     from rich.live import Live  # noqa: PLC0415 - as above
 
     console = Console(stderr=True, no_color=bool(os.environ.get("NO_COLOR")))
-    with Live(console=console, refresh_per_second=8, transient=False) as live:
-        yield lambda _fact, state: live.update(_table(state))
+    latest: list[RunState] = []
+
+    def watch(_fact: Fact, state: RunState) -> None:
+        latest[:] = [state]
+
+    def shown() -> Any:
+        """Drawn as often as anybody can see it, not for each fact."""
+        return _table(latest[0], console.height - _AROUND) if latest else ""
+
+    with Live(console=console, refresh_per_second=8, transient=False, get_renderable=shown):
+        yield watch
 
 
-def _table(state: RunState) -> Any:
+def _table(state: RunState, most: int) -> Any:
+    """Every step where that fits on the screen, else those that somebody works on or that failed."""
     from rich.table import Table  # noqa: PLC0415 - as above
     from rich.text import Text  # noqa: PLC0415 - as above
 
-    table = Table(title=f"run {state.run_id}", title_justify="left", box=None)
+    steps = state.ordered()
+    merged = sum(step.final_status == "completed" for step in steps)
+    table = Table(title=f"run {state.run_id}: {merged} of {len(steps)} merged", title_justify="left", box=None)
     for name in ("step", "title", "state", "reason"):
         table.add_column(name)
-    for step in state.ordered():
+    if len(steps) > most:
+        steps = [step for step in steps if step.state is not State.CREATED and step.final_status != "completed"]
+    for step in steps[-most:]:
         shown = step.close_reason if step.done else step.state.value
         style = _STYLES.get(shown or "", "red" if step.final_status == "failed" else "")
         table.add_row(
