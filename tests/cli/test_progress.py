@@ -20,7 +20,7 @@ def drawn(most: int) -> str:
         *(step(idx) for idx in range(3, 90)),
     ]
     said = io.StringIO()
-    Console(file=said, width=100).print(progress._table(state_of(*steps), most))  # noqa: SLF001 - what `run` shows
+    Console(file=said, width=100).print(progress._table(state_of(*steps), most))
     return said.getvalue()
 
 
