@@ -71,7 +71,7 @@ class Bwrap(Door):
 
 def _environment(spec: ProcessSpec) -> list[str]:
     options = ["--clearenv"]
-    for name, value in {**spec.env, "TMPDIR": str(mounts.TMP), "PWD": str(spec.cwd)}.items():
+    for name, value in {**spec.env, "TMPDIR": mounts.TMP, "PWD": str(spec.cwd)}.items():
         options += ["--setenv", name, value]
     return options
 
