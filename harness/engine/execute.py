@@ -15,6 +15,8 @@ from harness.model.ids import TaskId
 from harness.model.process import Means, ProcessIdentity, ProcessLimits, ProcessResult, ProcessSpec, Rights
 from harness.ports import OnOutput, Talk
 
+_NO_MEANS = Means()
+
 
 @dataclass(slots=True)
 class StepExecute:
@@ -72,14 +74,12 @@ class StepExecute:
         means: Means | None = None,
         stdin: bytes = b"",
     ) -> ProcessSpec:
-        limits = self.contract.limits
-        means = means or Means()
+        limits, means = self.contract.limits, means or _NO_MEANS
         wall = {"setup": limits.setup_timeout_ms, "check": limits.check_timeout_ms}.get(
             purpose, self.contract.execution.attempt_timeout_ms
         )
         rights = self.ctx.parts.vcs.agent_rights(self.workspace)
         base = self.ctx.parts.environment(self.ctx.options.env_pass)
-        self.log.parent.mkdir(parents=True, exist_ok=True)
         return ProcessSpec(
             argv=tuple(argv),
             cwd=self.workspace.path,

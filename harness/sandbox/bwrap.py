@@ -52,7 +52,7 @@ class Bwrap(Door):
 
     def _start(self, spec: ProcessSpec, transcript: Transcript, line: Line | None) -> Child:
         options = [*base_options(), *mounts.options(spec), *_environment(spec)]
-        with memory_file(b"".join(os.fsencode(word) + b"\0" for word in options)) as listed:
+        with memory_file(os.fsencode("\0".join((*options, "")))) as listed:
             gate = ("/bin/sh", "-c", _GATE, "gate", *_gate_limits(spec.limits), "talks" if line else "")
             argv = [self._program, "--args", str(listed), "--", *gate, *spec.argv]
             if line is None:

@@ -173,8 +173,9 @@ class Child:
 
     async def is_gone(self) -> None:
         """Waits for the end of all; raises EnvironmentProblem when something cannot even be killed."""
-        done, _ = await asyncio.wait({self.exited, self._gone}, timeout=_DEATH_SECONDS)
-        if not {self.exited, self._gone} <= done:
+        if not self.exited.done() or not self._gone.done():
+            await asyncio.wait({self.exited, self._gone}, timeout=_DEATH_SECONDS)
+        if not self.exited.done() or not self._gone.done():
             raise EnvironmentProblem(
                 f"process {self.pid} does not end even when killed",
                 hint=f"look at it with `ps -fp {self.pid}`: it may hang in a dead disk or network drive",
@@ -182,7 +183,8 @@ class Child:
 
     async def close(self, drain_seconds: float) -> None:
         """Takes what is left in the pipe, but does not wait for a stranger who holds it open."""
-        await asyncio.wait({self.drained}, timeout=drain_seconds)
+        if not self.drained.done():
+            await asyncio.wait({self.drained}, timeout=drain_seconds)
         self._stop_reading()
         os.close(self._output)
         for handle in (self._exit_handle, self._anchor):
@@ -204,8 +206,8 @@ def memory_file(data: bytes) -> Iterator[int]:
     """A read-only descriptor with this content: whoever does not read it holds nobody up."""
     writing = os.memfd_create("orchestrix")
     try:
-        with open(writing, "wb", closefd=False) as file:
-            file.write(data)
+        while data:
+            data = data[os.write(writing, data) :]
         reading = os.open(f"/proc/self/fd/{writing}", os.O_RDONLY | os.O_CLOEXEC)
     finally:
         os.close(writing)

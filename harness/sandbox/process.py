@@ -9,7 +9,6 @@ import shutil
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any
 
 from harness.errors import EnvironmentProblem
@@ -226,16 +225,32 @@ def _cannot_start(spec: ProcessSpec) -> str:
     if not spec.argv or not spec.argv[0]:
         return "the argument list is empty"
     program = spec.argv[0]
-    if any("\0" in word for word in (*spec.argv, *spec.env, *spec.env.values())):
+    if "\0" in "".join((*spec.argv, *spec.env, *spec.env.values())):
         return f"{program!r:.80}: an argument or environment value holds a NUL character"
-    if not spec.cwd.is_dir():
+    if not os.path.isdir(spec.cwd):  # noqa: PTH112 - asked before every program
         raise EnvironmentProblem(f"the working directory {spec.cwd} is missing", hint="resume the run to make it anew")
     if "/" in program:
-        path = Path(spec.cwd, program)
-        found = path.is_file() and os.access(path, os.X_OK)
+        found = _executable(os.path.join(spec.cwd, program))  # noqa: PTH118 - as above
     else:
-        found = shutil.which(program, path=spec.env.get("PATH", os.defpath)) is not None
+        found = _on_path(program, spec.env.get("PATH", os.defpath))
     return "" if found else f"program {program!r:.80} was not found or is not executable"
+
+
+_PLACES: dict[tuple[str, str], str] = {}
+
+
+def _on_path(program: str, path: str) -> bool:
+    """Looks first where it was the last time: while it is there still, the rest of the path decides nothing."""
+    place = _PLACES.get((program, path))
+    if place is None or not _executable(place):
+        place = shutil.which(program, path=path)
+        if place is not None:
+            _PLACES[program, path] = place
+    return place is not None
+
+
+def _executable(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)  # noqa: PTH113 - as above
 
 
 def _exhausted(error: OSError) -> EnvironmentProblem:
