@@ -110,9 +110,7 @@ class Door(ABC):
     ) -> Ending | None:
         """How it ended, or has to end; None when it never began."""
         try:
-            async with asyncio.timeout(spec.timeout_ms / 1000):  # wait_for can lose a cancellation that comes now
-                ready = await child.ready()
-            if not ready:
+            if not await child.ready(spec.timeout_ms / 1000):
                 return None
             self._is_ready(child)
             who = identity.probe(child.pid)
@@ -128,9 +126,9 @@ class Door(ABC):
 
     async def _end(self, child: Child, conversation: Conversation | None) -> None:
         try:
-            if conversation is not None and not child.exited.done():
+            if conversation is not None and not child.exited:
                 await conversation.break_off()
-            if not child.exited.done() and _asked_to_end(child):
+            if not child.exited and _asked_to_end(child):
                 await child.exits_within(limits.KILL_GRACE_MS / 1000)
             await self._kill(child)
         finally:
@@ -166,17 +164,21 @@ async def _watch(child: Child, spec: ProcessSpec, talking: asyncio.Task[None] | 
     clock = asyncio.get_running_loop().time
     deadline = clock() + spec.timeout_ms / 1000
     child.last_output = clock()
-    answered = child.answered if talking is None else talking
+    if talking is not None:
+        talking.add_done_callback(child.happened)
+
+    def answered() -> bool:
+        return child.answered if talking is None else talking.done()
+
+    def over() -> bool:
+        return child.exited or child.broken or answered()
+
     while True:
         quiet_until = deadline if spec.inactivity_ms is None else child.last_output + spec.inactivity_ms / 1000
-        await asyncio.wait(
-            {child.exited, child.broken, answered},
-            timeout=max(0.0, min(deadline, quiet_until, clock() + _COUNT_SECONDS) - clock()),
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        if child.exited.done() or child.broken.done():
+        await child.until(over, max(0.0, min(deadline - clock(), quiet_until - clock(), _COUNT_SECONDS)))
+        if child.exited or child.broken:
             return Ending.EXITED
-        if answered.done():
+        if answered():
             grace_ms = limits.RESULT_GRACE_MS if talking is None else limits.DRAIN_MS
             left = await child.exits_within(grace_ms / 1000)
             return Ending.EXITED if left else Ending.ANSWERED
