@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.engine import failpoints
@@ -28,10 +28,10 @@ class StepExecute:
     workspace: Workspace
     contract: Contract
     log_name: str
+    log: Path = field(init=False)
 
-    @property
-    def log(self) -> Path:
-        return self.ctx.run_dir / "logs" / f"{self.log_name}.log"
+    def __post_init__(self) -> None:
+        self.log = Path(f"{self.ctx.run_dir}/logs/{self.log_name}.log")
 
     async def __call__(
         self,
