@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+from functools import cache
 
 from harness.model.process import ProcessLimits, ProcessSpec
 from harness.sandbox import mounts, rlimits, tree
@@ -30,14 +31,15 @@ exec "$@"
 """
 
 
-def base_options() -> list[str]:
+@cache
+def base_options() -> tuple[str, ...]:
     """What every use of bwrap has in common, the probe included."""
     options = [*_NAMESPACES, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     if os.getuid() == 0:
         options += ["--cap-drop", "ALL"]
         for capability in _ROOT_CAPABILITIES:
             options += ["--cap-add", capability]
-    return options
+    return tuple(options)
 
 
 class Bwrap(Door):

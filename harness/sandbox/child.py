@@ -160,12 +160,13 @@ class Child:
 
     async def ready(self, seconds: float) -> bool:
         """Waits until the program could start; False when its surroundings could not be made. Raises TimeoutError."""
-        self._loop.add_reader(self.control, self._on_word)
+        control = self.control.fileno()  # a number: the loop's table would describe a socket in words before it adds it
+        self._loop.add_reader(control, self._on_word)
         try:
             if not await self.until(lambda: self._heard is not None, seconds):
                 raise TimeoutError
         finally:
-            self._loop.remove_reader(self.control)
+            self._loop.remove_reader(control)
         return bool(self._heard)
 
     def _on_word(self) -> None:
@@ -236,9 +237,10 @@ class Child:
         await self.until(lambda: self._drained, drain_seconds)
         self._stop_reading()
         os.close(self._output)
-        for handle in (self._exit_handle, self._anchor):
+        for handle, watched in ((self._exit_handle, not self.exited), (self._anchor, self._anchored)):
             if handle is not None:
-                self._loop.remove_reader(handle)
+                if watched:
+                    self._loop.remove_reader(handle)
                 os.close(handle)
         self.control.close()
 
