@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from harness.model.process import Ending, ProcessResult
 from harness.model.verdict import Failure, Reason
@@ -13,6 +15,7 @@ from harness.tools.permission import allows
 
 _TEMPORARY_FAILURE = 75  # EX_TEMPFAIL of sysexits.h
 _RATE_LIMITED = re.compile(r"^ORCHESTRIX_RATE_LIMITED(?: retry_after=(\d{1,7}(?:\.\d+)?))?\s*$", re.MULTILINE)
+_USUAL_REPORT = re.compile(r"\.orchestrix/step-[^/]+")
 _ENDINGS = {
     Ending.TIMEOUT: Reason.TIMEOUT,
     Ending.INACTIVITY: Reason.INACTIVITY_TIMEOUT,
@@ -33,7 +36,8 @@ class CommandAgent:
         refusal = _refusal(job, argv)
         if refusal is not None or argv is None:
             return Outcome(refusal)
-        result = await execute(argv, purpose="agent", stdin=job.prompt.encode("utf-8", "replace"), env=_prepare(job))
+        prompt = job.prompt.encode("utf-8", "replace")
+        result = await execute(argv, purpose="agent", stdin=prompt, env=_prepare(job, prompt))
         return Outcome(failure_of(argv[0], result), exit_code=result.exit_code)
 
 
@@ -49,22 +53,45 @@ def _refusal(job: Job, argv: Sequence[str] | None) -> Failure | None:
     return None
 
 
-def _prepare(job: Job) -> dict[str, str]:
+def _prepare(job: Job, prompt: bytes) -> dict[str, str]:
     """Writes the prompt and the contract beside the workspace, and names them."""
-    prompt, contract = job.private / "prompt.md", job.private / "contract.json"
-    prompt.write_bytes(job.prompt.encode("utf-8", "replace"))
-    contract.write_text(job.contract.to_json(), encoding="utf-8")
-    Inside(job.workspace).make_directory_for(job.contract.report_path)
+    prompt_file, contract_file = f"{job.private}/prompt.md", f"{job.private}/contract.json"
+    _write(prompt_file, prompt)
+    _write(contract_file, job.contract.to_json().encode())
+    report = job.contract.report_path
+    _make_directory_for(job.workspace, report)
     return {
         **job.env,
-        "ORCHESTRIX_PROMPT_FILE": str(prompt),
-        "ORCHESTRIX_CONTRACT_FILE": str(contract),
-        "ORCHESTRIX_REPORT_FILE": str(job.workspace / job.contract.report_path),
+        "ORCHESTRIX_PROMPT_FILE": prompt_file,
+        "ORCHESTRIX_CONTRACT_FILE": contract_file,
+        "ORCHESTRIX_REPORT_FILE": f"{job.workspace}/{report}",
         "ORCHESTRIX_RUN_ID": job.contract.parent.run_id,
         "ORCHESTRIX_STEP_IDX": str(job.contract.parent.step_idx),
         "ORCHESTRIX_ATTEMPT": str(job.attempt),
         "ORCHESTRIX_CANDIDATE": str(job.candidate),
     }
+
+
+def _write(path: str, data: bytes) -> None:
+    """Two of these precede every program, so without a file object."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    try:
+        while data:
+            data = data[os.write(handle, data) :]
+    finally:
+        os.close(handle)
+
+
+def _make_directory_for(workspace: Path, report: str) -> None:
+    """For a report where it usually lies this is one call, which follows no link at its end."""
+    if _USUAL_REPORT.fullmatch(report):
+        try:
+            os.mkdir(f"{workspace}/.orchestrix")  # noqa: PTH102 - as in _write
+        except OSError:  # something is there already, perhaps a link: it is walked with care
+            pass
+        else:
+            return
+    Inside(workspace).make_directory_for(report)
 
 
 def failure_of(program: str, result: ProcessResult) -> Failure | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.engine import failpoints
@@ -14,6 +14,8 @@ from harness.model.contract import Contract
 from harness.model.ids import TaskId
 from harness.model.process import Means, ProcessIdentity, ProcessLimits, ProcessResult, ProcessSpec, Rights
 from harness.ports import OnOutput, Talk
+
+_NO_MEANS = Means()
 
 
 @dataclass(slots=True)
@@ -26,10 +28,10 @@ class StepExecute:
     workspace: Workspace
     contract: Contract
     log_name: str
+    log: Path = field(init=False)
 
-    @property
-    def log(self) -> Path:
-        return self.ctx.run_dir / "logs" / f"{self.log_name}.log"
+    def __post_init__(self) -> None:
+        self.log = Path(f"{self.ctx.run_dir}/logs/{self.log_name}.log")
 
     async def __call__(
         self,
@@ -72,14 +74,12 @@ class StepExecute:
         means: Means | None = None,
         stdin: bytes = b"",
     ) -> ProcessSpec:
-        limits = self.contract.limits
-        means = means or Means()
+        limits, means = self.contract.limits, means or _NO_MEANS
         wall = {"setup": limits.setup_timeout_ms, "check": limits.check_timeout_ms}.get(
             purpose, self.contract.execution.attempt_timeout_ms
         )
         rights = self.ctx.parts.vcs.agent_rights(self.workspace)
         base = self.ctx.parts.environment(self.ctx.options.env_pass)
-        self.log.parent.mkdir(parents=True, exist_ok=True)
         return ProcessSpec(
             argv=tuple(argv),
             cwd=self.workspace.path,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+from functools import cache
 
 from harness.model.process import ProcessLimits, ProcessSpec
 from harness.sandbox import mounts, rlimits, tree
@@ -30,14 +31,15 @@ exec "$@"
 """
 
 
-def base_options() -> list[str]:
+@cache
+def base_options() -> tuple[str, ...]:
     """What every use of bwrap has in common, the probe included."""
     options = [*_NAMESPACES, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     if os.getuid() == 0:
         options += ["--cap-drop", "ALL"]
         for capability in _ROOT_CAPABILITIES:
             options += ["--cap-add", capability]
-    return options
+    return tuple(options)
 
 
 class Bwrap(Door):
@@ -52,7 +54,7 @@ class Bwrap(Door):
 
     def _start(self, spec: ProcessSpec, transcript: Transcript, line: Line | None) -> Child:
         options = [*base_options(), *mounts.options(spec), *_environment(spec)]
-        with memory_file(b"".join(os.fsencode(word) + b"\0" for word in options)) as listed:
+        with memory_file(os.fsencode("\0".join((*options, "")))) as listed:
             gate = ("/bin/sh", "-c", _GATE, "gate", *_gate_limits(spec.limits), "talks" if line else "")
             argv = [self._program, "--args", str(listed), "--", *gate, *spec.argv]
             if line is None:
@@ -71,7 +73,7 @@ class Bwrap(Door):
 
 def _environment(spec: ProcessSpec) -> list[str]:
     options = ["--clearenv"]
-    for name, value in {**spec.env, "TMPDIR": str(mounts.TMP), "PWD": str(spec.cwd)}.items():
+    for name, value in {**spec.env, "TMPDIR": mounts.TMP, "PWD": str(spec.cwd)}.items():
         options += ["--setenv", name, value]
     return options
 

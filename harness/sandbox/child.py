@@ -28,6 +28,9 @@ class Child:
     Its descriptors are unusual: 0 is the control socket, 1 is what the program will read as its stdin, and 2 takes all
     output. The program itself gets the usual three. So nothing but single digits is ever named, which is all that a
     POSIX shell promises to understand. Where the program is talked with, 1 is its stdout (see Conversation).
+
+    What happens to it is noted in plain fields; whoever waits for any of it is woken to look (`until`). That is half
+    the turns of the event loop that a future for each would take.
     """
 
     def __init__(
@@ -41,16 +44,18 @@ class Child:
         """Starts `argv`, which also inherits `handles`; `given` is the content of stdin, or the descriptor of stdout."""
         self._loop = asyncio.get_running_loop()
         self._transcript = transcript
-        self.exited: asyncio.Future[None] = self._loop.create_future()
-        self.drained: asyncio.Future[None] = self._loop.create_future()
-        self.broken: asyncio.Future[None] = self._loop.create_future()
-        self.answered: asyncio.Future[None] = self._loop.create_future()
+        self.exited = False
+        self.answered = False
+        self._drained = False
+        self._heard: bytes | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._late = False
         self._lines: Lines | None = None
         self.last_output = self._loop.time()
         self.on_output: OnOutput | None = None
         self._problem: EnvironmentProblem | None = None
-        self._gone = self.exited
         self._anchor: int | None = None
+        self._anchored = False
         with contextlib.ExitStack() as stack, contextlib.ExitStack() as on_error:
             self.control, theirs = control or socket.socketpair()
             on_error.callback(self.control.close)
@@ -83,10 +88,39 @@ class Child:
         code = self.process.returncode
         return code if code >= 0 else 128 - code
 
+    @property
+    def broken(self) -> bool:
+        """Whether output could not be kept."""
+        return self._problem is not None
+
+    def happened(self, _what: object = None) -> None:
+        """Wakes whoever waits."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def until(self, done: Callable[[], bool], seconds: float) -> bool:
+        """Waits for `done`, asked whenever something happened; False when time is up. Only one waits at a time."""
+        if done():
+            return True
+        self._late = False
+        timer = self._loop.call_later(seconds, self._is_late)
+        try:
+            while not done() and not self._late:
+                self._waiter = self._loop.create_future()
+                await self._waiter
+        finally:
+            timer.cancel()
+        return done()
+
+    def _is_late(self) -> None:
+        self._late = True
+        self.happened()
+
     def _on_exit(self) -> None:
         self._loop.remove_reader(self._exit_handle)
         self.process.wait()
-        self.exited.set_result(None)
+        self.exited = True
+        self.happened()
 
     def _on_output(self) -> None:
         try:
@@ -103,30 +137,49 @@ class Child:
     def keep(self, data: bytes) -> None:
         """Adds to the log; a sign of life, whoever heard it."""
         self.last_output = self._loop.time()
-        if self.broken.done():
+        if self.broken:
             return
         try:
             self._transcript.write(data)
         except EnvironmentProblem as error:
             self._problem = error
-            self.broken.set_result(None)
-        if self._lines is not None and self._lines.feed(data) and not self.answered.done():
-            self.answered.set_result(None)
+            self.happened()
+        if self._lines is not None and self._lines.feed(data):
+            self.answered = True
+            self.happened()
 
     def watch(self, until: Callable[[bytes], bool]) -> None:
         """Shows every whole line of output to `until`; call it before `release`."""
         self._lines = Lines(until)
 
     def _stop_reading(self) -> None:
-        if not self.drained.done():
+        if not self._drained:
             self._loop.remove_reader(self._output)
-            self.drained.set_result(None)
+            self._drained = True
+            self.happened()
 
-    async def ready(self) -> bool:
-        """Waits until the program could start; False when its surroundings could not be made."""
-        with contextlib.suppress(ConnectionError):
-            return bool(await self._loop.sock_recv(self.control, len(READY)))
-        return False
+    async def ready(self, seconds: float) -> bool:
+        """Waits until the program could start; False when its surroundings could not be made. Raises TimeoutError."""
+        control = self.control.fileno()  # a number: the loop's table would describe a socket in words before it adds it
+        self._loop.add_reader(control, self._on_word)
+        try:
+            if not await self.until(lambda: self._heard is not None, seconds):
+                raise TimeoutError
+        finally:
+            self._loop.remove_reader(control)
+        return bool(self._heard)
+
+    def _on_word(self) -> None:
+        if self._heard is None:  # later there may be an end of file, which is no answer to this
+            with contextlib.suppress(BlockingIOError):
+                self._heard = self._word()
+                self.happened()
+
+    def _word(self) -> bytes:
+        try:
+            return self.control.recv(len(READY))
+        except ConnectionError:
+            return b""
 
     def release(self) -> None:
         """Lets the program start; until here nothing of it has run."""
@@ -139,19 +192,19 @@ class Child:
             raise self._problem
 
     async def exits_within(self, seconds: float) -> bool:
-        await asyncio.wait({self.exited}, timeout=seconds)
-        return self.exited.done()
+        return await self.until(lambda: self.exited, seconds)
 
     def anchor(self, pid: int) -> None:
         """Names the process whose end is the end of everything below; without one it is the child itself."""
         self._anchor = os.pidfd_open(pid)
-        self._gone = self._loop.create_future()
+        self._anchored = True
         self._loop.add_reader(self._anchor, self._on_anchor_end)
 
     def _on_anchor_end(self) -> None:
         if self._anchor is not None:
             self._loop.remove_reader(self._anchor)
-            self._gone.set_result(None)
+            self._anchored = False
+            self.happened()
 
     def kill(self) -> None:
         """The end, not the request for it."""
@@ -173,8 +226,7 @@ class Child:
 
     async def is_gone(self) -> None:
         """Waits for the end of all; raises EnvironmentProblem when something cannot even be killed."""
-        done, _ = await asyncio.wait({self.exited, self._gone}, timeout=_DEATH_SECONDS)
-        if not {self.exited, self._gone} <= done:
+        if not await self.until(lambda: self.exited and not self._anchored, _DEATH_SECONDS):
             raise EnvironmentProblem(
                 f"process {self.pid} does not end even when killed",
                 hint=f"look at it with `ps -fp {self.pid}`: it may hang in a dead disk or network drive",
@@ -182,12 +234,13 @@ class Child:
 
     async def close(self, drain_seconds: float) -> None:
         """Takes what is left in the pipe, but does not wait for a stranger who holds it open."""
-        await asyncio.wait({self.drained}, timeout=drain_seconds)
+        await self.until(lambda: self._drained, drain_seconds)
         self._stop_reading()
         os.close(self._output)
-        for handle in (self._exit_handle, self._anchor):
+        for handle, watched in ((self._exit_handle, not self.exited), (self._anchor, self._anchored)):
             if handle is not None:
-                self._loop.remove_reader(handle)
+                if watched:
+                    self._loop.remove_reader(handle)
                 os.close(handle)
         self.control.close()
 
@@ -204,8 +257,8 @@ def memory_file(data: bytes) -> Iterator[int]:
     """A read-only descriptor with this content: whoever does not read it holds nobody up."""
     writing = os.memfd_create("orchestrix")
     try:
-        with open(writing, "wb", closefd=False) as file:
-            file.write(data)
+        while data:
+            data = data[os.write(writing, data) :]
         reading = os.open(f"/proc/self/fd/{writing}", os.O_RDONLY | os.O_CLOEXEC)
     finally:
         os.close(writing)

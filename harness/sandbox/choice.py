@@ -22,21 +22,40 @@ def why_not_bwrap() -> str:
     return _why_not(program) if program else "the program bwrap is not installed"
 
 
+def begin(mode: Mode) -> None:
+    """Starts to find out what `choose` will ask, and does not wait: who has other work to do first saves the time."""
+    program = None if mode == "none" else shutil.which("bwrap")
+    if program is not None:
+        _begun(program)
+
+
 @cache
-def _why_not(program: str) -> str:
+def _begun(program: str) -> subprocess.Popen[bytes] | OSError:
     try:
-        done = subprocess.run(
+        return subprocess.Popen(
             [program, *base_options(), "--tmpfs", "/tmp", "--", "/bin/sh", "-c", "exit 0"],  # noqa: S108 - inside the sandbox
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             env={},
-            timeout=_PROBE_SECONDS,
-            check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"bwrap does not run: {error}"
-    if done.returncode:
-        return f"bwrap does not work here: {done.stderr.decode('utf-8', 'replace').strip()[:300]}"
+    except OSError as error:
+        return error
+
+
+@cache
+def _why_not(program: str) -> str:
+    trial = _begun(program)
+    if isinstance(trial, OSError):
+        return f"bwrap does not run: {trial}"
+    with trial:
+        try:
+            said = trial.communicate(timeout=_PROBE_SECONDS)[1]
+        except subprocess.TimeoutExpired as error:
+            trial.kill()
+            return f"bwrap does not run: {error}"
+    if trial.returncode:
+        return f"bwrap does not work here: {said.decode('utf-8', 'replace').strip()[:300]}"
     return ""
 
 

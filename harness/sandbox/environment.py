@@ -33,4 +33,5 @@ _NEVER_PREFIXES = ("GIT_", "ORCHESTRIX_")
 def inherited(parent: Mapping[str, str], passed: Iterable[str] = ()) -> dict[str, str]:
     """The allowed part of `parent`, and the names that the user passes on purpose (never GIT_* or ORCHESTRIX_*)."""
     wanted = _NAMES | {name for name in passed if not name.startswith(_NEVER_PREFIXES)}
-    return {name: value for name, value in sorted(parent.items()) if name in wanted or name.startswith(_PREFIXES)}
+    # Names first: `os.environ` decodes a value each time that it is looked at.
+    return {name: parent[name] for name in sorted(parent) if name in wanted or name.startswith(_PREFIXES)}

@@ -12,6 +12,7 @@ from harness.sandbox.redact import Redactor, plain_text
 
 # One character takes up to four bytes.
 _TAIL_BYTES = 4 * limits.TOOL_OUTPUT_CHARS
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class Transcript:
@@ -29,7 +30,11 @@ class Transcript:
 
     def _open(self) -> int:
         try:
-            return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            try:
+                return os.open(self._path, _FLAGS, 0o600)
+            except FileNotFoundError:  # the first log of a run: its directory is missing
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                return os.open(self._path, _FLAGS, 0o600)
         except OSError as error:
             raise self._problem(error) from error
 
@@ -76,15 +81,18 @@ class Transcript:
             self._keep(self._redactor.rest())
             if self.truncated:
                 self._straighten()
-            end = os.lseek(self._handle, 0, os.SEEK_END)
-            begin = max(self._start, end - _TAIL_BYTES)
-            raw = os.pread(self._handle, end - begin, begin)
+            raw = self._last() if self.written else b""
         except OSError as error:
             raise self._problem(error) from error
         finally:
             os.close(self._handle)
             self._closed = True
         return plain_text(raw)[-limits.TOOL_OUTPUT_CHARS :]
+
+    def _last(self) -> bytes:
+        end = os.lseek(self._handle, 0, os.SEEK_END)
+        begin = max(self._start, end - _TAIL_BYTES)
+        return os.pread(self._handle, end - begin, begin)
 
     def abandon(self) -> None:
         """Lets go of the file as it is, after something worse happened."""

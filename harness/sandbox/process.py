@@ -9,7 +9,6 @@ import shutil
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any
 
 from harness.errors import EnvironmentProblem
@@ -111,9 +110,7 @@ class Door(ABC):
     ) -> Ending | None:
         """How it ended, or has to end; None when it never began."""
         try:
-            async with asyncio.timeout(spec.timeout_ms / 1000):  # wait_for can lose a cancellation that comes now
-                ready = await child.ready()
-            if not ready:
+            if not await child.ready(spec.timeout_ms / 1000):
                 return None
             self._is_ready(child)
             who = identity.probe(child.pid)
@@ -129,9 +126,9 @@ class Door(ABC):
 
     async def _end(self, child: Child, conversation: Conversation | None) -> None:
         try:
-            if conversation is not None and not child.exited.done():
+            if conversation is not None and not child.exited:
                 await conversation.break_off()
-            if not child.exited.done() and _asked_to_end(child):
+            if not child.exited and _asked_to_end(child):
                 await child.exits_within(limits.KILL_GRACE_MS / 1000)
             await self._kill(child)
         finally:
@@ -167,17 +164,21 @@ async def _watch(child: Child, spec: ProcessSpec, talking: asyncio.Task[None] | 
     clock = asyncio.get_running_loop().time
     deadline = clock() + spec.timeout_ms / 1000
     child.last_output = clock()
-    answered = child.answered if talking is None else talking
+    if talking is not None:
+        talking.add_done_callback(child.happened)
+
+    def answered() -> bool:
+        return child.answered if talking is None else talking.done()
+
+    def over() -> bool:
+        return child.exited or child.broken or answered()
+
     while True:
         quiet_until = deadline if spec.inactivity_ms is None else child.last_output + spec.inactivity_ms / 1000
-        await asyncio.wait(
-            {child.exited, child.broken, answered},
-            timeout=max(0.0, min(deadline, quiet_until, clock() + _COUNT_SECONDS) - clock()),
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        if child.exited.done() or child.broken.done():
+        await child.until(over, max(0.0, min(deadline - clock(), quiet_until - clock(), _COUNT_SECONDS)))
+        if child.exited or child.broken:
             return Ending.EXITED
-        if answered.done():
+        if answered():
             grace_ms = limits.RESULT_GRACE_MS if talking is None else limits.DRAIN_MS
             left = await child.exits_within(grace_ms / 1000)
             return Ending.EXITED if left else Ending.ANSWERED
@@ -226,16 +227,32 @@ def _cannot_start(spec: ProcessSpec) -> str:
     if not spec.argv or not spec.argv[0]:
         return "the argument list is empty"
     program = spec.argv[0]
-    if any("\0" in word for word in (*spec.argv, *spec.env, *spec.env.values())):
+    if "\0" in "".join((*spec.argv, *spec.env, *spec.env.values())):
         return f"{program!r:.80}: an argument or environment value holds a NUL character"
-    if not spec.cwd.is_dir():
+    if not os.path.isdir(spec.cwd):  # noqa: PTH112 - asked before every program
         raise EnvironmentProblem(f"the working directory {spec.cwd} is missing", hint="resume the run to make it anew")
     if "/" in program:
-        path = Path(spec.cwd, program)
-        found = path.is_file() and os.access(path, os.X_OK)
+        found = _executable(os.path.join(spec.cwd, program))  # noqa: PTH118 - as above
     else:
-        found = shutil.which(program, path=spec.env.get("PATH", os.defpath)) is not None
+        found = _on_path(program, spec.env.get("PATH", os.defpath))
     return "" if found else f"program {program!r:.80} was not found or is not executable"
+
+
+_PLACES: dict[tuple[str, str], str] = {}
+
+
+def _on_path(program: str, path: str) -> bool:
+    """Looks first where it was the last time: while it is there still, the rest of the path decides nothing."""
+    place = _PLACES.get((program, path))
+    if place is None or not _executable(place):
+        place = shutil.which(program, path=path)
+        if place is not None:
+            _PLACES[program, path] = place
+    return place is not None
+
+
+def _executable(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)  # noqa: PTH113 - as above
 
 
 def _exhausted(error: OSError) -> EnvironmentProblem:

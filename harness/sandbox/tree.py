@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _SWEEP_PAUSE = 0.002
+_PIECE = 65_536
 _LOOKS = 2  # one look can miss a process that began after the listing, if its parent ended before it was read
 
 
@@ -38,8 +39,7 @@ class Process:
 def read(pid: int) -> Process | None:
     """The process that has this pid now; None when there is none."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - pathlib costs more than the read itself
-            text = file.read()
+        text = _read(f"/proc/{pid}/stat")
     except (FileNotFoundError, ProcessLookupError):
         return None
     # The name may hold spaces and brackets; what follows the last bracket is regular.
@@ -47,21 +47,32 @@ def read(pid: int) -> Process | None:
     return Process(pid, int(fields[1]), int(fields[3]), fields[19].decode(), fields[0].decode())
 
 
+def _read(path: str) -> bytes:
+    """A file of /proc whole; a file object would cost more than the read itself."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        pieces = []
+        while piece := os.read(handle, _PIECE):
+            pieces.append(piece)
+        return b"".join(pieces)
+    finally:
+        os.close(handle)
+
+
 def everyone() -> list[Process]:
-    found = (read(int(name)) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208 - as in read
+    found = (read(int(name)) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208 - pathlib costs more than the listing itself
     return [process for process in found if process is not None]
 
 
 def count() -> int:
     """How many processes there are on the machine: no tree can be larger."""
-    return sum(name.isdigit() for name in os.listdir("/proc"))  # noqa: PTH208 - as in read
+    return sum(name.isdigit() for name in os.listdir("/proc"))  # noqa: PTH208 - pathlib costs more than the listing itself
 
 
 def children(pid: int) -> list[int]:
     """Those that its main thread started or that it adopted, also the dead ones."""
     try:
-        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:  # noqa: PTH123 - as in read
-            return [int(word) for word in file.read().split()]
+        return [int(word) for word in _read(f"/proc/{pid}/task/{pid}/children").split()]
     except FileNotFoundError:  # gone, or a kernel built without this file
         return [process.pid for process in everyone() if process.parent == pid]
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from harness.agents.command import CommandAgent
+from harness.errors import ContractViolation
 from harness.model.contract import Contract
 from harness.model.verdict import Reason
 from tests.agents.conformance import AgentConformance
@@ -125,3 +126,14 @@ def test_the_coordinator_s_environment_stays_its_own(stage, monkeypatch) -> None
     stage.play(CommandAgent(), _sh("env > made"))
     assert "secret" not in stage.files()["made"]
     assert os.environ["GITHUB_TOKEN"] == "secret"
+
+
+def test_a_directory_for_the_report_that_leads_out_of_the_workspace_is_refused(stage, tmp_path) -> None:
+    """One that is there already is taken as it is; a link is not followed out, and nothing is made behind it."""
+    (stage.workspace / ".orchestrix").mkdir()
+    assert stage.play(CommandAgent(), _sh("true")).failure is None
+    (stage.workspace / ".orchestrix").rmdir()
+    (stage.workspace / ".orchestrix").symlink_to(tmp_path / "outside")
+    with pytest.raises(ContractViolation, match="leads out of the workspace"):
+        stage.play(CommandAgent(), _sh("true"))
+    assert not (tmp_path / "outside").exists()

@@ -40,3 +40,26 @@ def test_a_bwrap_that_does_not_work_is_found_out_by_using_it(monkeypatch, tmp_pa
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     assert choice.choose("auto").why == "bwrap does not work here: bwrap: No permissions to create new namespace"
+
+
+def test_a_trial_that_was_begun_ahead_is_the_one_that_is_asked(monkeypatch, tmp_path) -> None:
+    """Once begun, bwrap is not started again, and its answer counts."""
+    program = tmp_path / "bwrap"
+    program.write_text(f"#!/bin/sh\necho x >> {tmp_path}/trials\necho no >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    choice.begin("none")
+    for _ in range(2):
+        choice.begin("auto")
+    assert choice.choose("auto").why == "bwrap does not work here: no"
+    assert (tmp_path / "trials").read_text() == "x\n"
+
+
+def test_a_bwrap_that_cannot_even_be_started_is_told(monkeypatch, tmp_path) -> None:
+    """A file that only looks like a program."""
+    program = tmp_path / "bwrap"
+    program.write_text("#!/nonexistent/interpreter\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    choice.begin("auto")
+    assert choice.choose("auto").why.startswith("bwrap does not run: [Errno 2]")

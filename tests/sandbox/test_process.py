@@ -73,6 +73,22 @@ def test_what_cannot_start_says_so(bwrap, bench, argv, message) -> None:
     assert bench.started == []
 
 
+def test_a_program_is_looked_for_again_when_it_is_no_longer_where_it_was(door, bench, tmp_path) -> None:
+    """Found once is not found for ever: the next place on the path counts, then none."""
+    places = [tmp_path / "first", tmp_path / "second"]
+    for place in places:
+        place.mkdir()
+        (place / "own-program").write_text(f"#!/bin/sh\necho {place.name}\n")
+        (place / "own-program").chmod(0o755)
+    spec = bench.spec("own-program", env={"PATH": ":".join(map(str, places))})
+    said = []
+    for place in places:
+        said.append(asyncio.run(bench.run(door, spec)).output_tail)
+        (place / "own-program").unlink()
+    assert said == ["first\n", "second\n"]
+    assert asyncio.run(bench.run(door, spec)).ending is Ending.NOT_FOUND
+
+
 def test_an_argument_list_that_only_the_reaper_could_take_still_ends(bench) -> None:
     """The subreaper passes arguments by a file: what the system refuses comes back as exit code 126."""
     from harness.sandbox import choice  # noqa: PLC0415 - one test needs exactly this door
