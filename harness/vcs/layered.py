@@ -15,13 +15,14 @@ from pygit2.enums import FileMode
 
 from harness.errors import GitFailed
 from harness.model.ids import TreeId
-from harness.vcs import overlay
+from harness.vcs import overlay, trees
 from harness.vcs.git import Git
 from harness.vcs.landmarks import Landmarks
-from harness.vcs.objects import Entries, Objects
+from harness.vcs.objects import Objects
 from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
 from harness.vcs.templates import Template
+from harness.vcs.trees import Entries, Entry
 from harness.vcs.upper import Fate, File, Folder, Reader, Unusual
 
 _FILE_CLOCK = 5  # CLOCK_REALTIME_COARSE: what the kernel stamps files with, a little behind the other clock
@@ -101,7 +102,9 @@ class Layered:
     def _store_by_git(self, files: list[tuple[bytes, File]], place: Place, private: PrivateDir) -> None:
         """Git converts by attributes and by what the index holds of the same path: an index of these paths alone."""
         known = b"".join(
-            b"%06o %s\t%s\0" % (file.before[0], file.before[1].encode(), path) for path, file in files if file.before
+            b"%06o %s\t%s\0" % (trees.mode(file.before), trees.oid(file.before).encode(), path)
+            for path, file in files
+            if file.before
         )
         with tempfile.TemporaryDirectory(prefix="snapshot-", dir=place.run_dir) as scratch:
             plain = private.git(place.tree, Path(scratch) / "index")
@@ -114,27 +117,22 @@ class Layered:
             file.blob = listed[path]
 
     def _compose(self, folder: Folder, base: Entries) -> Entries:
-        entries = {} if folder.opaque else dict(base)
+        edits: dict[bytes, Entry | None] = {}
+        below = {} if folder.opaque else base
         for name, item in folder.names.items():
-            entry: tuple[int, str] | None = None
             if isinstance(item, File):
-                entry = (_mode(item.mode), item.blob) if item.blob else None
+                edits[name] = trees.made(_mode(item.mode), name, item.blob) if item.blob else None
             elif isinstance(item, Folder):
-                entry = self._subtree(item, None if folder.opaque else base.get(name))
-            elif item is Fate.AS_BEFORE:
-                entry = folder.start.get(name)
-            if entry is None:
-                entries.pop(name, None)
+                edits[name] = self._subtree(name, item, below.get(name))
             else:
-                entries[name] = entry
-        return entries
+                edits[name] = folder.start.get(name) if item is Fate.AS_BEFORE else None
+        return trees.edited(below, edits)
 
-    def _subtree(self, folder: Folder, base: tuple[int, str] | None) -> tuple[int, str] | None:
-        inherits = base is not None and base[0] == FileMode.TREE
-        if inherits and not folder.names and not folder.opaque:
+    def _subtree(self, name: bytes, folder: Folder, base: Entry | None) -> Entry | None:
+        if base is not None and trees.is_tree(base) and not folder.names and not folder.opaque:
             return base
-        entries = self._compose(folder, self._objects.entries(base[1]) if base is not None and inherits else {})
-        return (int(FileMode.TREE), self._objects.tree(entries)) if entries else None
+        entries = self._compose(folder, self._objects.below(base))
+        return trees.made(FileMode.TREE, name, self._objects.tree(entries)) if entries else None
 
 
 def _forget(changed: Folder, path: bytes) -> None:

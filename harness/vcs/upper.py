@@ -8,15 +8,15 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
 
-from pygit2.enums import FileMode
-
+from harness.vcs import trees
 from harness.vcs.landmarks import Landmarks
-from harness.vcs.objects import Entries, Objects
+from harness.vcs.objects import Objects
+from harness.vcs.trees import Entries, Entry
 
 _XATTR_SPACES = ("trusted.overlay.", "user.overlay.")
 _PLAIN_GIT_NAME = re.compile(rb"\.git[A-Za-z0-9_-][A-Za-z0-9_.-]*")
@@ -41,7 +41,7 @@ class File:
 
     mode: int
     size: int
-    before: tuple[int, str] | None
+    before: Entry | None
     """What the start point holds under this very path; None: git would call the file untracked."""
     blob: str | None = None
 
@@ -83,11 +83,11 @@ class Reader:
                 elif path:
                     raise Unusual("a nested repository")
         if found.opaque:
-            self._refuse_submodules(start.get(name) for name in start)
+            self._refuse_submodules(start.values())
         return found
 
     def _item(
-        self, entry: os.DirEntry[bytes], path: bytes, before: tuple[int, str] | None, prepared: Collection[bytes]
+        self, entry: os.DirEntry[bytes], path: bytes, before: Entry | None, prepared: Collection[bytes]
     ) -> File | Folder | Fate:
         if _is_bookkeeping(path) or path in prepared:
             return Fate.AS_BEFORE
@@ -95,28 +95,25 @@ class Reader:
         _refuse_name(entry.name, status.st_mode)
         if path == _OWN and not stat.S_ISDIR(status.st_mode):
             raise Unusual("bookkeeping was replaced")
-        if before is not None and before[0] == FileMode.COMMIT:
+        if before is not None and trees.is_gitlink(before):
             raise Unusual("a submodule")
         if stat.S_ISDIR(status.st_mode):
-            below = self._objects.entries(before[1]) if before is not None and before[0] == FileMode.TREE else {}
-            folder = self._folder(entry.path, path, below, prepared)
+            folder = self._folder(entry.path, path, self._objects.below(before), prepared)
             if path == _OWN and folder.opaque and before is not None:
                 raise Unusual("bookkeeping was replaced")
             return folder
-        self._refuse_submodules([before])
+        if before is not None:
+            self._refuse_submodules((before,))
         if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
             return Fate.GONE
         if not stat.S_ISREG(status.st_mode) and not stat.S_ISLNK(status.st_mode):
             raise Unusual("a special file")
-        tracked = before if before is not None and before[0] != FileMode.TREE else None
+        tracked = before if before is not None and not trees.is_tree(before) else None
         return File(status.st_mode, status.st_size, tracked)
 
-    def _refuse_submodules(self, hidden: Iterator[tuple[int, str] | None] | list[tuple[int, str] | None]) -> None:
+    def _refuse_submodules(self, hidden: Iterable[Entry]) -> None:
         for entry in hidden:
-            if entry is None:
-                continue
-            mode, oid = entry
-            if mode == FileMode.COMMIT or (mode == FileMode.TREE and self._landmarks.of(oid).gitlinks):
+            if trees.is_gitlink(entry) or (trees.is_tree(entry) and self._landmarks.of(trees.oid(entry)).gitlinks):
                 raise Unusual("a submodule went")
 
 
