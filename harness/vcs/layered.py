@@ -10,12 +10,11 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-import pygit2
 from pygit2.enums import FileMode
 
 from harness.errors import GitFailed
 from harness.model.ids import TreeId
-from harness.vcs import overlay, trees
+from harness.vcs import overlay, rules, trees
 from harness.vcs.git import Git
 from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Objects
@@ -26,8 +25,8 @@ from harness.vcs.trees import Entries, Entry
 from harness.vcs.upper import Fate, File, Folder, Reader, Unusual
 
 _FILE_CLOCK = 5  # CLOCK_REALTIME_COARSE: what the kernel stamps files with, a little behind the other clock
+_CHUNK = 1024 * 1024
 _IN_MEMORY_BYTES = 32 * 1024 * 1024
-_STEADY = {"core.filemode": True, "core.symlinks": True, "core.ignorecase": False, "core.precomposeunicode": False}
 
 
 def fill(place: Place, private: PrivateDir, template: Template, tree: TreeId) -> None:
@@ -50,16 +49,17 @@ class Layered:
     def __init__(self, objects: Objects, landmarks: Landmarks) -> None:
         self._objects = objects
         self._landmarks = landmarks
+        self._reader = Reader(objects, landmarks)
+        self._rules = rules.Memory()
 
     def tree(
         self, place: Place, private: PrivateDir, base: TreeId, start: TreeId, left_out: Iterable[str]
     ) -> TreeId | None:
         """The tree of the workspace; None where only git itself can tell."""
-        if not _is_steady(private):
+        if not self._rules.of(private).steady:
             return None
         try:
-            reader = Reader(self._objects, self._landmarks)
-            changed = reader.read(place.upper, start, {os.fsencode(path) for path in left_out})
+            changed = self._reader.read(place.upper, start, {os.fsencode(path) for path in left_out})
             self._drop_ignored(changed, place, private, start)
             self._store(changed, place, private, start)
         except (Unusual, OSError, GitFailed):
@@ -68,12 +68,12 @@ class Layered:
 
     def _drop_ignored(self, changed: Folder, place: Place, private: PrivateDir, start: TreeId) -> None:
         new = [path for path, file in changed.files() if file.before is None]
-        rules = (
-            self._landmarks.of(start).ignores
-            or private.has_rules("info/exclude", "user-excludes")
-            or any(path.rpartition(b"/")[2] == b".gitignore" for path in new)
+        ignores = (
+            self._rules.of(private).ignores
+            or self._landmarks.of(start).ignores
+            or any(path.endswith(b".gitignore") for path in new)
         )
-        if new and rules:
+        if new and ignores:
             door = private.git(place.tree)
             answer = door.run("check-ignore", "-z", "--stdin", stdin=b"\0".join([*new, b""]), ok=(0, 1))
             for path in answer.items():
@@ -82,20 +82,20 @@ class Layered:
     def _store(self, changed: Folder, place: Place, private: PrivateDir, start: TreeId) -> None:
         files = list(changed.files())
         converts = (
-            bool(self._landmarks.of(start).attributes)
-            or private.has_rules("info/attributes", "user-attributes")
-            or any(path.rpartition(b"/")[2] == b".gitattributes" for path, _ in files)
-            or _converts_lines(private)
+            self._rules.of(private).converts
+            or bool(self._landmarks.of(start).attributes)
+            or any(path.endswith(b".gitattributes") for path, _ in files)
         )
         by_git = []
+        top = os.fsencode(place.upper) + b"/"
         for path, file in files:
-            where = os.fsencode(place.upper) + b"/" + path
+            where = top + path
             if stat.S_ISLNK(file.mode):
                 file.blob = self._objects.new_blob(os.readlink(where))  # noqa: PTH115 - the bytes of the link
             elif converts or file.size > _IN_MEMORY_BYTES:
                 by_git.append((path, file))
             else:
-                file.blob = self._objects.new_blob(_content(where))
+                file.blob = self._objects.new_blob(_content(where, file.size))
         if by_git:
             self._store_by_git(by_git, place, private)
 
@@ -144,10 +144,16 @@ def _forget(changed: Folder, path: bytes) -> None:
     changed.names[name] = Fate.GONE
 
 
-def _content(path: bytes) -> bytes:
+def _content(path: bytes, size: int) -> bytes:
+    """All of it: `size` is what it should be, and the end of the file decides."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(handle, "rb") as file:
-        return file.read()
+    try:
+        parts = [os.read(handle, size + 1)]
+        while parts[-1]:
+            parts.append(os.read(handle, _CHUNK))
+    finally:
+        os.close(handle)
+    return b"".join(parts)
 
 
 def _mode(mode: int) -> int:
@@ -159,14 +165,3 @@ def _mode(mode: int) -> int:
 def _staged(git: Git) -> dict[bytes, str]:
     lines = (item.partition(b"\t") for item in git.run("ls-files", "--stage", "-z").items())
     return {path: meta.split(b" ")[1].decode() for meta, _, path in lines}
-
-
-def _is_steady(private: PrivateDir) -> bool:
-    """Settings under which a file's name, mode and kind are what the disk says."""
-    config = pygit2.Config(str(private.path / "config"))
-    return all(key not in config or config.get_bool(key) is usual for key, usual in _STEADY.items())
-
-
-def _converts_lines(private: PrivateDir) -> bool:
-    config = pygit2.Config(str(private.path / "config"))
-    return "core.autocrlf" in config and (config["core.autocrlf"] or "").lower() not in ("false", "no", "off", "0", "")

@@ -43,8 +43,12 @@ class Objects:
     @translated("reading a commit")
     def tree_of(self, commit: str) -> TreeId:
         """The tree of a commit; a tree is its own. The id decides it, so what was read once stays true."""
-        known = self._roots.get(commit)
-        return known if known is not None else self._remember_root(commit, TreeId(str(self._root(commit).id)))
+        known = TreeId(commit) if commit in self._known else self._roots.get(commit)
+        if known is None:
+            known = TreeId(str(self._root(commit).id))
+            if known != commit:
+                self._remember_root(commit, known)
+        return known
 
     @translated("writing a commit")
     def commit(
@@ -55,7 +59,7 @@ class Objects:
         clean = message.replace("\0", "").rstrip("\n") + "\n"
         self.entries(tree)
         for parent in parents:
-            if not self.has_commit(parent):
+            if parent not in self._roots and not self.has_commit(parent):
                 raise _missing(parent)
         stamp = b"%s <%s> %d +0000" % (who.raw_name, who.raw_email, when)
         head = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
@@ -152,11 +156,10 @@ class Objects:
             self._known[tree] = entries
             self._known_entries += len(entries)
 
-    def _remember_root(self, oid: str, tree: TreeId) -> TreeId:
+    def _remember_root(self, commit: str, tree: TreeId) -> None:
         if len(self._roots) >= _REMEMBERED_ROOTS:
             self._roots.clear()
-        self._roots[oid] = tree
-        return tree
+        self._roots[commit] = tree
 
     def _nested(self, folder: Mapping[bytes, Any]) -> TreeId:
         made: dict[bytes, Entry | None] = {

@@ -58,6 +58,7 @@ class Repository:
         self._refs = Refs(self.layout)
         self._objects = Objects(self.layout.objects)
         self._landmarks = Landmarks(self._objects)
+        self._layered = layered.Layered(self._objects, self._landmarks)
         self._merger = Merger(self._objects, self._landmarks)
         self._background = Background()
         self._templates = Templates(self.state_dir / "_templates", self._objects, self._landmarks, self._background.do)
@@ -344,8 +345,7 @@ class Repository:
         own, card = self._private_of(place.run), worktrees.read_card(place)
         left_out = prepare.untouched(workspace.path, card.prepared) if card else ()
         if card is not None and card.template is not None:
-            quick = layered.Layered(self._objects, self._landmarks)
-            tree = quick.tree(place, own, card.template, start, left_out)
+            tree = self._layered.tree(place, own, card.template, start, left_out)
             if tree is not None:
                 return Taken(tree)
             if not overlay.is_mounted(place):
@@ -360,12 +360,13 @@ class Repository:
     def _agent_commits(self, run: RunId, workspace: Workspace) -> tuple[tuple[CommitId, ...], list[str]]:
         """Tips of the agent that are in the object store, and what people should know; refs to nothing are undone."""
         agent_git.disarm(workspace, self.common_dir)
-        tips = agent_git.tips(workspace, self._refs)
+        own = agent_git.own_refs(workspace, self._refs)
+        tips = agent_git.tips(workspace, self._refs, own)
         stranger = rights.own_objects(workspace)
         told = [agent_git.replaced_link(workspace)]
         if stranger.is_dir() and any(not self._objects.has_commit(tip) for tip in tips):
             told.append(adopt.commits(self._private_of(run), stranger, tips, workspace.start))
-        for ref, tip in agent_git.own_refs(workspace, self._refs).items():
+        for ref, tip in own.items():
             if not self._objects.has_commit(tip):
                 self.delete_ref(ref, tip)
         return tuple(tip for tip in tips if self._objects.has_commit(tip)), [said for said in told if said]

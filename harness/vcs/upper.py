@@ -132,7 +132,7 @@ def _is_bookkeeping(path: bytes) -> bool:
 def _refuse_name(name: bytes, mode: int) -> None:
     """Names that git would not take, or not take as links, on one system or another."""
     lower = name.lower()
-    plain = bytes(byte for byte in lower if byte < 128)  # noqa: PLR2004 - ASCII
+    plain = lower if lower.isascii() else bytes(byte for byte in lower if byte < 128)  # noqa: PLR2004 - ASCII
     doubtful = lower.startswith((b".git", b"git~", b"gi7")) or plain.startswith(b".git") or b"\\" in name
     if doubtful and (stat.S_ISLNK(mode) or not _PLAIN_GIT_NAME.fullmatch(name)):
         raise Unusual("a name that git may refuse")
