@@ -20,6 +20,7 @@ from harness.vcs.trees import Entries, Entry
 
 _REMEMBERED = 10_000  # entries, not trees: one tree may hold very many
 _REMEMBERED_ROOTS = 10_000
+_QUICKLY, _SYNC = -1, False  # how libgit2 writes loose objects unless it is told otherwise
 EMPTY_TREE = TreeId("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 
 
@@ -31,6 +32,10 @@ class Objects:
         self._odb = pygit2.Odb(str(directory))
         self._repo = pygit2.Repository()
         self._repo.set_odb(self._odb)
+        # Before it writes, libgit2 looks for the object in every pack and lists the packs anew; a second copy of one
+        # that is packed already does no harm, so that new objects go through a store that knows of no packs.
+        self._writer = pygit2.Odb()
+        self._writer.add_backend(pygit2.OdbBackendLoose(str(directory), _QUICKLY, _SYNC), 1)
         self._roots: dict[str, TreeId] = {}
         self._known: dict[str, Entries] = {}
         self._known_entries = 0
@@ -65,7 +70,7 @@ class Objects:
         head = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
         lines = ["\n".join(head).encode(), b"author " + stamp, b"committer " + stamp, b""]
         raw = b"\n".join([*lines, clean.encode("utf-8", "backslashreplace")])
-        made = CommitId(str(self._odb.write(ObjectType.COMMIT, raw)))
+        made = CommitId(str(self._writer.write(ObjectType.COMMIT, raw)))
         self._remember_root(made, tree)
         return made
 
@@ -84,7 +89,7 @@ class Objects:
     def with_file(self, tree: TreeId, path: str, content: bytes) -> TreeId:
         """The tree with one regular file added or replaced; raises UsageError for a path that no tree can hold."""
         parts = _parts(path)
-        return TreeId(str(self._placed(self._get(tree), parts, self._repo.create_blob(content))))
+        return TreeId(str(self._placed(self._get(tree), parts, self.new_blob(content))))
 
     @translated("writing a tree")
     def tree_from(self, files: Mapping[str, bytes]) -> TreeId:
@@ -97,7 +102,7 @@ class Objects:
                 folder = folder.setdefault(part, {})
                 if not isinstance(folder, dict):
                     raise UsageError(f"{path!r:.120} lies below another file", hint="use another path")
-            folder[name] = str(self._repo.create_blob(content))
+            folder[name] = self.new_blob(content)
         return self._nested(folders)
 
     def files(self, tree: str) -> Iterator[tuple[str, bytes]]:
@@ -126,12 +131,12 @@ class Objects:
 
     @translated("writing a blob")
     def new_blob(self, content: bytes) -> str:
-        return str(self._odb.write(ObjectType.BLOB, content))
+        return str(self._writer.write(ObjectType.BLOB, content))
 
     @translated("writing a tree")
     def tree(self, entries: Entries) -> TreeId:
         """A tree object of these entries; the bytes of their names stay what they are."""
-        made = TreeId(str(self._odb.write(ObjectType.TREE, trees.written(entries))))
+        made = TreeId(str(self._writer.write(ObjectType.TREE, trees.written(entries))))
         self._remember(made, entries)
         return made
 
