@@ -81,7 +81,9 @@ class Objects:
         libgit2's own diff would read the user's configuration.
         """
         kinds: dict[bytes, Kind] = {}
-        self._compare(self.entries(self.tree_of(old)), self.entries(self.tree_of(new)), b"", kinds)
+        waiting = [(b"", self.entries(self.tree_of(old)), self.entries(self.tree_of(new)))]
+        while waiting:
+            waiting += self._compare(*waiting.pop(), kinds)
         shown = {text(path): kind for path, kind in kinds.items()}
         return tuple(Change(shown[path], path) for path in sorted(shown))
 
@@ -182,17 +184,21 @@ class Objects:
             else:
                 yield prefix + name
 
-    def _compare(self, before: Entries, after: Entries, prefix: bytes, kinds: dict[bytes, Kind]) -> None:
+    def _compare(
+        self, prefix: bytes, before: Entries, after: Entries, kinds: dict[bytes, Kind]
+    ) -> list[tuple[bytes, Entries, Entries]]:
+        """Notes what became of files; returns the directories below, which an agent may have made very deep."""
+        below = []
         for name in trees.differing(before, after):
             old, new = before.get(name), after.get(name)
             path = prefix + name
-            old_below, new_below = self.below(old), self.below(new)
-            if old_below or new_below:
-                self._compare(old_below, new_below, path + b"/", kinds)
+            if (old is not None and trees.is_tree(old)) or (new is not None and trees.is_tree(new)):
+                below.append((path + b"/", self.below(old), self.below(new)))
             was = old is not None and not trees.is_tree(old)
             now = new is not None and not trees.is_tree(new)
             if was or now:
                 kinds[path] = Kind.MODIFIED if was and now else Kind.ADDED if now else Kind.DELETED
+        return below
 
     def _root(self, oid: str) -> Any:
         return self._get(oid).peel(pygit2.Tree)

@@ -34,6 +34,7 @@ from harness.vcs import (
 )
 from harness.vcs import workspace as worktrees
 from harness.vcs.background import Background
+from harness.vcs.compared import Compared
 from harness.vcs.effective import Effective
 from harness.vcs.git import Git
 from harness.vcs.landmarks import Landmarks
@@ -59,6 +60,7 @@ class Repository:
         self._objects = Objects(self.layout.objects)
         self._landmarks = Landmarks(self._objects)
         self._layered = layered.Layered(self._objects, self._landmarks)
+        self._compared = Compared(self._objects, self._landmarks)
         self._merger = Merger(self._objects, self._landmarks)
         self._background = Background()
         self._templates = Templates(self.state_dir / "_templates", self._objects, self._landmarks, self._background.do)
@@ -341,15 +343,17 @@ class Repository:
         return record.read(self._objects, self._refs, run)
 
     def _take(self, place: Place, workspace: Workspace, start: TreeId) -> Taken:
-        """From the upper directory where there is one and that is exact; else by git over the whole workspace."""
+        """From what changed, where that can be told exactly; else by git over the whole workspace."""
         own, card = self._private_of(place.run), worktrees.read_card(place)
         left_out = prepare.untouched(workspace.path, card.prepared) if card else ()
         if card is not None and card.template is not None:
             tree = self._layered.tree(place, own, card.template, start, left_out)
-            if tree is not None:
-                return Taken(tree)
-            if not overlay.is_mounted(place):
+            if tree is None and not overlay.is_mounted(place):
                 raise EnvironmentProblem(f"workspace {place.name} is not mounted", hint="resume the run")
+        else:
+            tree = self._compared.tree(place, own, start, left_out)
+        if tree is not None:
+            return Taken(tree)
         gitlinks = [os.fsdecode(path) for path in self._landmarks.of(start).gitlinks]
         return snapshot.take(own.git(workspace.path), workspace.private_index, gitlinks, left_out)
 

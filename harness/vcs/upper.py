@@ -18,9 +18,10 @@ from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Objects
 from harness.vcs.trees import Entries, Entry
 
+_DEEP = 100
 _XATTR_SPACES = ("trusted.overlay.", "user.overlay.")
 _PLAIN_GIT_NAME = re.compile(rb"\.git[A-Za-z0-9_-][A-Za-z0-9_.-]*")
-_OWN = b".orchestrix"
+OWN = b".orchestrix"
 _REPORT = re.compile(rb"step-[^/]*-result\.md")
 
 
@@ -89,17 +90,19 @@ class Reader:
     def _item(
         self, entry: os.DirEntry[bytes], path: bytes, before: Entry | None, prepared: Collection[bytes]
     ) -> File | Folder | Fate:
-        if _is_bookkeeping(path) or path in prepared:
+        if is_bookkeeping(path) or path in prepared:
             return Fate.AS_BEFORE
         status = entry.stat(follow_symlinks=False)
         _refuse_name(entry.name, status.st_mode)
-        if path == _OWN and not stat.S_ISDIR(status.st_mode):
+        if path == OWN and not stat.S_ISDIR(status.st_mode):
             raise Unusual("bookkeeping was replaced")
         if before is not None and trees.is_gitlink(before):
             raise Unusual("a submodule")
         if stat.S_ISDIR(status.st_mode):
+            if path.count(b"/") > _DEEP:
+                raise Unusual("a very deep directory")
             folder = self._folder(entry.path, path, self._objects.below(before), prepared)
-            if path == _OWN and folder.opaque and before is not None:
+            if path == OWN and folder.opaque and before is not None:
                 raise Unusual("bookkeeping was replaced")
             return folder
         if before is not None:
@@ -124,9 +127,10 @@ def _is_opaque(directory: bytes) -> bool:
     return any(os.getxattr(directory, name) == b"y" for name in names if name.endswith(".opaque"))
 
 
-def _is_bookkeeping(path: bytes) -> bool:
+def is_bookkeeping(path: bytes) -> bool:
+    """What the harness itself puts beside the work: never part of it."""
     folder, _, name = path.partition(b"/")
-    return folder == _OWN and (name == b"local" or _REPORT.fullmatch(name) is not None)
+    return folder == OWN and (name == b"local" or _REPORT.fullmatch(name) is not None)
 
 
 def _refuse_name(name: bytes, mode: int) -> None:
