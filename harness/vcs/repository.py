@@ -268,6 +268,8 @@ class Repository:
 
     def tracked(self, folder: str) -> frozenset[str]:
         """The paths below a folder of the user's checkout that git tracks there."""
+        if not repo.may_track(self.layout, folder):
+            return frozenset()
         answer = Git(self.git_dir, self.root).run("ls-files", "-z", "--", f":(top,literal){folder}")
         return frozenset(os.fsdecode(item) for item in answer.items())
 
