@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 from harness.errors import MACHINE_FAULTS, UsageError
@@ -49,9 +50,9 @@ def sweep(workspace: Workspace, common_dir: Path, trash: Path) -> None:
         removal.remove_if_empty(trash)
 
 
-def tips(workspace: Workspace, refs: Refs) -> tuple[CommitId, ...]:
+def tips(workspace: Workspace, refs: Refs, own: Mapping[RefName, CommitId]) -> tuple[CommitId, ...]:
     """Where the agent left the worktree's HEAD, whatever it names, and the refs of its own; the start point is none."""
-    found = [_head(workspace.admin / "HEAD", refs), *own_refs(workspace, refs).values()]
+    found = [_head(workspace.admin / "HEAD", refs, own), *own.values()]
     return tuple(tip for tip in dict.fromkeys(found) if tip and tip != workspace.start)
 
 
@@ -75,7 +76,7 @@ def replaced_link(workspace: Workspace) -> str | None:
     return "the agent replaced the workspace's .git: commits made through it are not kept, the files are"
 
 
-def _head(path: Path, refs: Refs) -> CommitId | None:
+def _head(path: Path, refs: Refs, own: Mapping[RefName, CommitId]) -> CommitId | None:
     try:
         content = start_of(path).decode("utf-8", "replace").strip()
     except OSError as error:
@@ -85,6 +86,7 @@ def _head(path: Path, refs: Refs) -> CommitId | None:
     if _OID.fullmatch(content):
         return CommitId(content)
     try:
-        return refs.read(RefName(content.removeprefix("ref:").strip()))
+        name = RefName(content.removeprefix("ref:").strip())
+        return own.get(name) or refs.read(name)
     except UsageError:
         return None

@@ -12,7 +12,9 @@ from pygit2.enums import FileMode
 
 from harness.model.changes import Kind
 from harness.model.ids import TreeId
-from harness.vcs.objects import Entries, Objects
+from harness.vcs import trees
+from harness.vcs.objects import Objects
+from harness.vcs.trees import Entries, Entry
 
 _REMEMBERED = 10_000
 
@@ -40,7 +42,7 @@ class Disjoint:
         if (left.deletes and right.adds) or (left.adds and right.deletes):
             return None
         try:
-            tree = self._objects.tree(self._combine(base, ours, theirs))
+            tree = self._objects.tree(self._combine(*map(self._objects.entries, (base, ours, theirs))))
         except _Together:
             return None
         self._known[base, tree] = _Deeds(left.adds or right.adds, left.deletes or right.deletes)
@@ -56,26 +58,22 @@ class Disjoint:
             self._known[base, side] = known
         return known
 
-    def _combine(self, base: str | None, ours: str, theirs: str) -> Entries:
-        before: Entries = self._objects.entries(base) if base else {}
-        left, right = self._objects.entries(ours), self._objects.entries(theirs)
-        merged = dict(left)
-        for name in before.keys() | right.keys():
+    def _combine(self, before: Entries, left: Entries, right: Entries) -> Entries:
+        """Ours, with what theirs did: only the names that theirs changed are looked at."""
+        chosen: dict[bytes, Entry | None] = {}
+        for name in trees.differing(before, right):
             was, mine, other = before.get(name), left.get(name), right.get(name)
-            if other in (was, mine):
-                continue
             if mine == was:
-                chosen = other
-            elif mine is not None and other is not None and mine[0] == other[0] == FileMode.TREE:
-                below = was[1] if was is not None and was[0] == FileMode.TREE else None
-                if was is not None and below is None:
-                    raise _Together
-                inside = self._combine(below, mine[1], other[1])
-                chosen = (int(FileMode.TREE), self._objects.tree(inside)) if inside else None
-            else:
-                raise _Together
-            if chosen is None:
-                merged.pop(name, None)
-            else:
-                merged[name] = chosen
-        return merged
+                chosen[name] = other
+            elif mine != other:
+                chosen[name] = self._inside(name, was, mine, other)
+        return trees.edited(left, chosen)
+
+    def _inside(self, name: bytes, was: Entry | None, mine: Entry | None, other: Entry | None) -> Entry | None:
+        """A directory that both sides changed, each in its own way."""
+        if mine is None or other is None or not (trees.is_tree(mine) and trees.is_tree(other)):
+            raise _Together
+        if was is not None and not trees.is_tree(was):
+            raise _Together
+        entries = self._combine(*map(self._objects.below, (was, mine, other)))
+        return trees.made(FileMode.TREE, name, self._objects.tree(entries)) if entries else None

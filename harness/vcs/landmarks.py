@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pygit2.enums import FileMode
-
+from harness.vcs import trees
 from harness.vcs.objects import Objects
 
+_ATTRIBUTES, _IGNORE = b".gitattributes", b".gitignore"
 _REMEMBERED = 200_000
 
 
@@ -40,21 +40,19 @@ class Landmarks:
         return known
 
     def _look(self, tree: str) -> Found:
-        attributes: list[tuple[bytes, str]] = []
+        entries = self._objects.entries(tree)
+        own, ignore = entries.get(_ATTRIBUTES), entries.get(_IGNORE)
+        attributes = [(_ATTRIBUTES, trees.oid(own))] if own is not None and trees.is_file(own) else []
+        ignores = ignore is not None and not trees.is_tree(ignore) and not trees.is_gitlink(ignore)
         gitlinks: list[bytes] = []
-        ignores = False
-        for name, (mode, oid) in self._objects.entries(tree).items():
-            if mode == FileMode.TREE:
-                below = self.of(oid)
+        for name in [name for name, entry in entries.items() if not trees.is_file(entry)]:
+            if trees.is_gitlink(entries[name]):
+                gitlinks.append(name)
+            elif trees.is_tree(entries[name]):
+                below = self.of(trees.oid(entries[name]))
                 attributes.extend((name + b"/" + path, blob) for path, blob in below.attributes)
                 gitlinks.extend(name + b"/" + path for path in below.gitlinks)
                 ignores = ignores or below.ignores
-            elif mode == FileMode.COMMIT:
-                gitlinks.append(name)
-            elif name == b".gitattributes" and mode in (FileMode.BLOB, FileMode.BLOB_EXECUTABLE):
-                attributes.append((name, oid))
-            elif name == b".gitignore":
-                ignores = True
         if not (attributes or gitlinks or ignores):
             return _NOTHING
         return Found(tuple(attributes), tuple(gitlinks), ignores)

@@ -7,11 +7,9 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-import pygit2
-
 from harness.model.changes import Conflict, Merge
 from harness.model.ids import CommitId, TreeId
-from harness.vcs import merge_process
+from harness.vcs import merge_process, rules
 from harness.vcs.disjoint import Disjoint
 from harness.vcs.git import text
 from harness.vcs.landmarks import Landmarks
@@ -31,6 +29,7 @@ class Merger:
         self._objects = objects
         self._landmarks = landmarks
         self._disjoint = Disjoint(objects)
+        self._rules = rules.Memory()
         self._process: MergeProcess | None = None
         self._unbuffered = merge_process.unbuffered()
         self._lock = threading.Lock()
@@ -42,8 +41,9 @@ class Merger:
             return Merge(trees[ours])
         if trees[ours] == trees[base]:
             return Merge(trees[theirs])
-        plain = None if _renormalizes(private) else self._disjoint.merged(trees[base], trees[ours], trees[theirs])
-        return Merge(plain) if plain is not None else self._by_git(private, trees[base], trees[ours], trees[theirs])
+        three = (trees[base], trees[ours], trees[theirs])
+        plain = None if self._rules.of(private).renormalizes else self._disjoint.merged(*three)
+        return Merge(plain) if plain is not None else self._by_git(private, *three)
 
     def close(self) -> None:
         """Ends what was started to merge; it starts again when it is needed."""
@@ -89,11 +89,6 @@ class Merger:
             door = private.git(Path(scratch))
             answer = door.run("merge-tree", "--write-tree", "-z", "--name-only", "--messages", left, right, ok=(0, 1))
         return [_CLEAN if answer.code == 0 else b"0", *answer.out.split(b"\0")]
-
-
-def _renormalizes(private: PrivateDir) -> bool:
-    config = pygit2.Config(str(private.path / "config"))
-    return "merge.renormalize" in config and config.get_bool("merge.renormalize")
 
 
 def _conflicts(fields: list[bytes]) -> tuple[Conflict, ...]:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pygit2
-from pygit2.enums import FileMode
+from pygit2.enums import FileMode, ObjectType
 
 from harness.errors import GitFailed, UsageError
 from harness.model import limits
 from harness.model.changes import Change, Kind
 from harness.model.ids import CommitId, TreeId
+from harness.vcs import trees
 from harness.vcs.git import text
 from harness.vcs.libgit2 import translated
+from harness.vcs.trees import Entries, Entry
 
-Entries = Mapping[bytes, tuple[int, str]]
-_KINDS = (FileMode.TREE, FileMode.BLOB, FileMode.BLOB_EXECUTABLE, FileMode.LINK, FileMode.COMMIT)
-_MODES = {b"%o" % kind: int(kind) for kind in _KINDS}
 _REMEMBERED = 10_000  # entries, not trees: one tree may hold very many
-_ID_BYTES = 20
+_REMEMBERED_ROOTS = 10_000
+_QUICKLY, _SYNC = -1, False  # how libgit2 writes loose objects unless it is told otherwise
 EMPTY_TREE = TreeId("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 
 
@@ -30,19 +29,31 @@ class Objects:
 
     @translated("opening the object store")
     def __init__(self, directory: Path) -> None:
+        self._odb = pygit2.Odb(str(directory))
         self._repo = pygit2.Repository()
-        self._repo.set_odb(pygit2.Odb(str(directory)))
+        self._repo.set_odb(self._odb)
+        # Before it writes, libgit2 looks for the object in every pack and lists the packs anew; a second copy of one
+        # that is packed already does no harm, so that new objects go through a store that knows of no packs.
+        self._writer = pygit2.Odb()
+        self._writer.add_backend(pygit2.OdbBackendLoose(str(directory), _QUICKLY, _SYNC), 1)
+        self._roots: dict[str, TreeId] = {}
         self._known: dict[str, Entries] = {}
         self._known_entries = 0
 
     @translated("looking for a commit")
     def has_commit(self, oid: str) -> bool:
         found = self._repo.get(oid)
-        return found is not None and found.type == pygit2.enums.ObjectType.COMMIT
+        return found is not None and found.type == ObjectType.COMMIT
 
     @translated("reading a commit")
     def tree_of(self, commit: str) -> TreeId:
-        return TreeId(str(self._root(commit).id))
+        """The tree of a commit; a tree is its own. The id decides it, so what was read once stays true."""
+        known = TreeId(commit) if commit in self._known else self._roots.get(commit)
+        if known is None:
+            known = TreeId(str(self._root(commit).id))
+            if known != commit:
+                self._remember_root(commit, known)
+        return known
 
     @translated("writing a commit")
     def commit(
@@ -51,10 +62,17 @@ class Objects:
         """A commit object; the same arguments give the same id."""
         who = pygit2.Signature(*identity, when, 0, "utf-8")
         clean = message.replace("\0", "").rstrip("\n") + "\n"
-        body = clean.encode("utf-8", "backslashreplace").decode()
-        self._get(tree)
-        made = self._repo.create_commit(None, who, who, body, tree, [str(parent) for parent in parents])
-        return CommitId(str(made))
+        self.entries(tree)
+        for parent in parents:
+            if parent not in self._roots and not self.has_commit(parent):
+                raise _missing(parent)
+        stamp = b"%s <%s> %d +0000" % (who.raw_name, who.raw_email, when)
+        head = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
+        lines = ["\n".join(head).encode(), b"author " + stamp, b"committer " + stamp, b""]
+        raw = b"\n".join([*lines, clean.encode("utf-8", "backslashreplace")])
+        made = CommitId(str(self._writer.write(ObjectType.COMMIT, raw)))
+        self._remember_root(made, tree)
+        return made
 
     @translated("comparing trees")
     def changes(self, old: str, new: str) -> tuple[Change, ...]:
@@ -63,8 +81,9 @@ class Objects:
         libgit2's own diff would read the user's configuration.
         """
         kinds: dict[bytes, Kind] = {}
-        before, after = (self.entries(str(self._root(side).id)) for side in (old, new))
-        self._compare(before, after, b"", kinds)
+        waiting = [(b"", self.entries(self.tree_of(old)), self.entries(self.tree_of(new)))]
+        while waiting:
+            waiting += self._compare(*waiting.pop(), kinds)
         shown = {text(path): kind for path, kind in kinds.items()}
         return tuple(Change(shown[path], path) for path in sorted(shown))
 
@@ -72,7 +91,7 @@ class Objects:
     def with_file(self, tree: TreeId, path: str, content: bytes) -> TreeId:
         """The tree with one regular file added or replaced; raises UsageError for a path that no tree can hold."""
         parts = _parts(path)
-        return TreeId(str(self._placed(self._get(tree), parts, self._repo.create_blob(content))))
+        return TreeId(str(self._placed(self._get(tree), parts, self.new_blob(content))))
 
     @translated("writing a tree")
     def tree_from(self, files: Mapping[str, bytes]) -> TreeId:
@@ -85,7 +104,7 @@ class Objects:
                 folder = folder.setdefault(part, {})
                 if not isinstance(folder, dict):
                     raise UsageError(f"{path!r:.120} lies below another file", hint="use another path")
-            folder[name] = str(self._repo.create_blob(content))
+            folder[name] = self.new_blob(content)
         return self._nested(folders)
 
     def files(self, tree: str) -> Iterator[tuple[str, bytes]]:
@@ -96,7 +115,7 @@ class Objects:
     @translated("reading a tree")
     def paths(self, oid: str) -> tuple[str, ...]:
         """Every path of a tree or commit, sorted; a submodule is one path."""
-        return tuple(sorted(map(text, self._paths(self.entries(str(self._root(oid).id)), b""))))
+        return tuple(sorted(map(text, self._paths(self.entries(self.tree_of(oid)), b""))))
 
     @translated("reading a file")
     def content(self, oid: str, path: str) -> bytes | None:
@@ -114,55 +133,72 @@ class Objects:
 
     @translated("writing a blob")
     def new_blob(self, content: bytes) -> str:
-        return str(self._repo.create_blob(content))
+        return str(self._writer.write(ObjectType.BLOB, content))
 
     @translated("writing a tree")
     def tree(self, entries: Entries) -> TreeId:
         """A tree object of these entries; the bytes of their names stay what they are."""
-        ordered = sorted(entries.items(), key=lambda item: item[0] + (b"/" if item[1][0] == FileMode.TREE else b""))
-        raw = b"".join(b"%o %s\0%s" % (mode, name, bytes.fromhex(oid)) for name, (mode, oid) in ordered)
-        return TreeId(str(self._repo.write(pygit2.enums.ObjectType.TREE, raw)))
+        made = TreeId(str(self._writer.write(ObjectType.TREE, trees.written(entries))))
+        self._remember(made, entries)
+        return made
 
     @translated("reading a tree")
     def entries(self, tree: str) -> Entries:
-        """Mode and id of each entry of one tree; its id decides them, so what was read once stays true."""
+        """The entries of one tree; its id decides them, so what was read or written once stays true."""
         known = self._known.get(tree)
         if known is None:
-            known = _parsed(self._get(tree).read_raw())
-            if self._known_entries + len(known) > _REMEMBERED:
-                self._known.clear()
-                self._known_entries = 0
-            self._known[tree] = known
-            self._known_entries += len(known)
+            known = trees.parsed(self._read(tree, ObjectType.TREE))
+            self._remember(tree, known)
         return known
 
+    def below(self, entry: Entry | None) -> Entries:
+        """What is in a directory; nothing where the entry is none."""
+        return self.entries(trees.oid(entry)) if entry is not None and trees.is_tree(entry) else {}
+
+    def _remember(self, tree: str, entries: Entries) -> None:
+        if self._known_entries + len(entries) > _REMEMBERED:
+            self._known.clear()
+            self._known_entries = 0
+        if tree not in self._known:
+            self._known[tree] = entries
+            self._known_entries += len(entries)
+
+    def _remember_root(self, commit: str, tree: TreeId) -> None:
+        if len(self._roots) >= _REMEMBERED_ROOTS:
+            self._roots.clear()
+        self._roots[commit] = tree
+
     def _nested(self, folder: Mapping[bytes, Any]) -> TreeId:
-        return self.tree(
-            {
-                name: (int(FileMode.TREE), self._nested(item)) if isinstance(item, dict) else (int(FileMode.BLOB), item)
-                for name, item in folder.items()
-            }
-        )
+        made: dict[bytes, Entry | None] = {
+            name: trees.made(FileMode.TREE, name, self._nested(item))
+            if isinstance(item, dict)
+            else trees.made(FileMode.BLOB, name, item)
+            for name, item in folder.items()
+        }
+        return self.tree(trees.edited({}, made))
 
     def _paths(self, entries: Entries, prefix: bytes) -> Iterator[bytes]:
-        for name, (mode, oid) in entries.items():
-            if mode == FileMode.TREE:
-                yield from self._paths(self.entries(oid), prefix + name + b"/")
+        for name, entry in entries.items():
+            if trees.is_tree(entry):
+                yield from self._paths(self.below(entry), prefix + name + b"/")
             else:
                 yield prefix + name
 
-    def _compare(self, before: Entries, after: Entries, prefix: bytes, kinds: dict[bytes, Kind]) -> None:
-        for name in before.keys() | after.keys():
+    def _compare(
+        self, prefix: bytes, before: Entries, after: Entries, kinds: dict[bytes, Kind]
+    ) -> list[tuple[bytes, Entries, Entries]]:
+        """Notes what became of files; returns the directories below, which an agent may have made very deep."""
+        below = []
+        for name in trees.differing(before, after):
             old, new = before.get(name), after.get(name)
-            if old == new:
-                continue
             path = prefix + name
-            below = [self.entries(side[1]) if side and side[0] == FileMode.TREE else {} for side in (old, new)]
-            if below[0] or below[1]:
-                self._compare(below[0], below[1], path + b"/", kinds)
-            was, now = (side is not None and side[0] != FileMode.TREE for side in (old, new))
+            if (old is not None and trees.is_tree(old)) or (new is not None and trees.is_tree(new)):
+                below.append((path + b"/", self.below(old), self.below(new)))
+            was = old is not None and not trees.is_tree(old)
+            now = new is not None and not trees.is_tree(new)
             if was or now:
                 kinds[path] = Kind.MODIFIED if was and now else Kind.ADDED if now else Kind.DELETED
+        return below
 
     def _root(self, oid: str) -> Any:
         return self._get(oid).peel(pygit2.Tree)
@@ -185,32 +221,25 @@ class Objects:
             builder.insert(head, blob, FileMode.BLOB)
         return builder.write()
 
+    def _read(self, oid: str, kind: ObjectType) -> bytes:
+        """The bytes of an object; libgit2 would keep its own idea of it besides."""
+        try:
+            found, raw = self._odb.read(oid)
+        except KeyError:
+            raise _missing(oid) from None
+        if found != kind:
+            raise ValueError(f"object {oid} is no {kind.name.lower()}")
+        return raw
+
     def _get(self, oid: str) -> Any:
         found = self._repo.get(oid)
         if found is None:
-            raise GitFailed(f"object {oid} is missing", hint="run `git fsck`; a shallow or partial clone lacks objects")
+            raise _missing(oid)
         return found
 
 
-def _parsed(raw: bytes) -> Entries:
-    """The entries of a tree object, read here because libgit2's bindings make several objects of each."""
-    found: dict[bytes, tuple[int, str]] = {}
-    at = 0
-    while at < len(raw):
-        space = raw.index(b" ", at)
-        end = raw.index(b"\0", space)
-        after = end + 1 + _ID_BYTES
-        found[raw[space + 1 : end]] = (_mode(raw[at:space]), raw[end + 1 : after].hex())
-        at = after
-    return found
-
-
-def _mode(octal: bytes) -> int:
-    """As git reads it: old programs wrote more permission bits than the one that counts."""
-    known = _MODES.get(octal)
-    if known is not None:
-        return known
-    return int(FileMode.BLOB_EXECUTABLE if int(octal, 8) & stat.S_IXUSR else FileMode.BLOB)
+def _missing(oid: str) -> GitFailed:
+    return GitFailed(f"object {oid} is missing", hint="run `git fsck`; a shallow or partial clone lacks objects")
 
 
 def _parts(path: str) -> tuple[str, ...]:

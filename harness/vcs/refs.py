@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pygit2
@@ -46,9 +45,10 @@ class Refs:
             found = self._lookup(ref)
             if found is None:
                 return None
-            if found.type == ReferenceType.DIRECT:
-                return CommitId(str(found.target))
-            ref = str(found.target)
+            target = found.target
+            if not isinstance(target, str):
+                return CommitId(str(target))
+            ref = target
         return None
 
     def head_branch(self) -> RefName | None:
@@ -98,9 +98,9 @@ class Refs:
         """Libgit2 locks and compares as git does, without a process; what it will not do, git does or explains."""
         try:
             if old is None:
-                self._repo.references.create(ref, new)
+                self._repo.create_reference_direct(ref, new, False)  # not over one that exists
             else:
-                found: Any = self._repo.references.get(ref)
+                found = self._lookup(ref)
                 if not _is_at(found, old):
                     return False
                 found.set_target(new)
@@ -111,7 +111,7 @@ class Refs:
 
     def _deleted_in_process(self, ref: RefName, old: CommitId) -> bool:
         try:
-            found: Any = self._repo.references.get(ref)
+            found = self._lookup(ref)
             if not _is_at(found, old):
                 return False
             found.delete()
@@ -122,7 +122,7 @@ class Refs:
     def _make_last(self, ref: RefName) -> None:
         """On the disk before anybody relies on it, as git's own default has it."""
         with suppress(FileNotFoundError):  # somebody packed it meanwhile
-            handle = os.open(self._common_dir / ref, os.O_RDONLY | os.O_CLOEXEC)
+            handle = os.open(f"{self._common_dir}/{ref}", os.O_RDONLY | os.O_CLOEXEC)
             try:
                 os.fsync(handle)
             finally:
@@ -130,13 +130,17 @@ class Refs:
 
     def _names_under(self, prefix: str) -> set[str]:
         """Loose ones from their folder, packed ones from their file; what git would not call a ref is no name here."""
-        names: set[str] = set()
-        folder = self._common_dir / prefix.rpartition("/")[0]
-        for top, _, files in os.walk(folder):
-            names.update(f"{Path(top).relative_to(self._common_dir)}/{file}" for file in files)
+        top = f"{self._common_dir}/"
+        names = {
+            f"{folder}/{file}".removeprefix(top)
+            for folder, _, files in os.walk(top + prefix.rpartition("/")[0])
+            for file in files
+        }
         with suppress(FileNotFoundError):
-            packed = os.fsdecode((self._common_dir / "packed-refs").read_bytes())
-            names.update(line.partition(" ")[2] for line in packed.splitlines() if f" {prefix}" in line)
+            packed = (self._common_dir / "packed-refs").read_bytes()
+            if os.fsencode(f" {prefix}") in packed:
+                lines = os.fsdecode(packed).splitlines()
+                names.update(line.partition(" ")[2] for line in lines if f" {prefix}" in line)
         return {name for name in names if name.startswith(prefix)}
 
     def _commit_of(self, oid: str) -> CommitId | None:
@@ -147,8 +151,8 @@ class Refs:
 
     def _lookup(self, ref: str) -> Any:
         try:
-            return self._repo.references.get(ref)
-        except (pygit2.GitError, ValueError):
+            return self._repo.lookup_reference(ref)
+        except (pygit2.GitError, KeyError, ValueError):
             return None
 
     def _update(self, ref: RefName, old: CommitId | None, *args: str) -> None:
@@ -196,4 +200,4 @@ class Refs:
 
 
 def _is_at(found: Any, commit: CommitId) -> bool:
-    return found is not None and found.type == ReferenceType.DIRECT and str(found.target) == commit
+    return found is not None and str(found.target) == commit  # a symbolic ref's target is a name

@@ -64,6 +64,19 @@ def discover(start: Path) -> Layout:
     return Layout(root=root, git_dir=git_dir, common_dir=common_dir.resolve())
 
 
+def may_track(layout: Layout, name: str) -> bool:
+    """Whether the checkout's index can hold a path with this in it: a no is certain, and costs no process.
+
+    Index versions 2 and 3 spell every path out; version 4 does not, and half of a split index is elsewhere.
+    """
+    try:
+        raw = layout.index.read_bytes()
+    except OSError:
+        return True
+    spelled = raw[:8] in (b"DIRC\0\0\0\2", b"DIRC\0\0\0\3") and not any(layout.git_dir.glob("sharedindex.*"))
+    return not spelled or os.fsencode(name) in raw
+
+
 def check_version(where: Path) -> None:
     """Raises EnvironmentProblem when git is missing or too old."""
     answer = git.ask("version", cwd=where)

@@ -34,6 +34,7 @@ from harness.vcs import (
 )
 from harness.vcs import workspace as worktrees
 from harness.vcs.background import Background
+from harness.vcs.compared import Compared
 from harness.vcs.effective import Effective
 from harness.vcs.git import Git
 from harness.vcs.landmarks import Landmarks
@@ -58,6 +59,8 @@ class Repository:
         self._refs = Refs(self.layout)
         self._objects = Objects(self.layout.objects)
         self._landmarks = Landmarks(self._objects)
+        self._layered = layered.Layered(self._objects, self._landmarks)
+        self._compared = Compared(self._objects, self._landmarks)
         self._merger = Merger(self._objects, self._landmarks)
         self._background = Background()
         self._templates = Templates(self.state_dir / "_templates", self._objects, self._landmarks, self._background.do)
@@ -265,6 +268,8 @@ class Repository:
 
     def tracked(self, folder: str) -> frozenset[str]:
         """The paths below a folder of the user's checkout that git tracks there."""
+        if not repo.may_track(self.layout, folder):
+            return frozenset()
         answer = Git(self.git_dir, self.root).run("ls-files", "-z", "--", f":(top,literal){folder}")
         return frozenset(os.fsdecode(item) for item in answer.items())
 
@@ -340,16 +345,17 @@ class Repository:
         return record.read(self._objects, self._refs, run)
 
     def _take(self, place: Place, workspace: Workspace, start: TreeId) -> Taken:
-        """From the upper directory where there is one and that is exact; else by git over the whole workspace."""
+        """From what changed, where that can be told exactly; else by git over the whole workspace."""
         own, card = self._private_of(place.run), worktrees.read_card(place)
         left_out = prepare.untouched(workspace.path, card.prepared) if card else ()
         if card is not None and card.template is not None:
-            quick = layered.Layered(self._objects, self._landmarks)
-            tree = quick.tree(place, own, card.template, start, left_out)
-            if tree is not None:
-                return Taken(tree)
-            if not overlay.is_mounted(place):
+            tree = self._layered.tree(place, own, card.template, start, left_out)
+            if tree is None and not overlay.is_mounted(place):
                 raise EnvironmentProblem(f"workspace {place.name} is not mounted", hint="resume the run")
+        else:
+            tree = self._compared.tree(place, own, start, left_out)
+        if tree is not None:
+            return Taken(tree)
         gitlinks = [os.fsdecode(path) for path in self._landmarks.of(start).gitlinks]
         return snapshot.take(own.git(workspace.path), workspace.private_index, gitlinks, left_out)
 
@@ -360,12 +366,13 @@ class Repository:
     def _agent_commits(self, run: RunId, workspace: Workspace) -> tuple[tuple[CommitId, ...], list[str]]:
         """Tips of the agent that are in the object store, and what people should know; refs to nothing are undone."""
         agent_git.disarm(workspace, self.common_dir)
-        tips = agent_git.tips(workspace, self._refs)
+        own = agent_git.own_refs(workspace, self._refs)
+        tips = agent_git.tips(workspace, self._refs, own)
         stranger = rights.own_objects(workspace)
         told = [agent_git.replaced_link(workspace)]
         if stranger.is_dir() and any(not self._objects.has_commit(tip) for tip in tips):
             told.append(adopt.commits(self._private_of(run), stranger, tips, workspace.start))
-        for ref, tip in agent_git.own_refs(workspace, self._refs).items():
+        for ref, tip in own.items():
             if not self._objects.has_commit(tip):
                 self.delete_ref(ref, tip)
         return tuple(tip for tip in tips if self._objects.has_commit(tip)), [said for said in told if said]

@@ -8,19 +8,20 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
 
-from pygit2.enums import FileMode
-
+from harness.vcs import trees
 from harness.vcs.landmarks import Landmarks
-from harness.vcs.objects import Entries, Objects
+from harness.vcs.objects import Objects
+from harness.vcs.trees import Entries, Entry
 
+_DEEP = 100
 _XATTR_SPACES = ("trusted.overlay.", "user.overlay.")
 _PLAIN_GIT_NAME = re.compile(rb"\.git[A-Za-z0-9_-][A-Za-z0-9_.-]*")
-_OWN = b".orchestrix"
+OWN = b".orchestrix"
 _REPORT = re.compile(rb"step-[^/]*-result\.md")
 
 
@@ -41,7 +42,7 @@ class File:
 
     mode: int
     size: int
-    before: tuple[int, str] | None
+    before: Entry | None
     """What the start point holds under this very path; None: git would call the file untracked."""
     blob: str | None = None
 
@@ -83,40 +84,39 @@ class Reader:
                 elif path:
                     raise Unusual("a nested repository")
         if found.opaque:
-            self._refuse_submodules(start.get(name) for name in start)
+            self._refuse_submodules(start.values())
         return found
 
     def _item(
-        self, entry: os.DirEntry[bytes], path: bytes, before: tuple[int, str] | None, prepared: Collection[bytes]
+        self, entry: os.DirEntry[bytes], path: bytes, before: Entry | None, prepared: Collection[bytes]
     ) -> File | Folder | Fate:
-        if _is_bookkeeping(path) or path in prepared:
+        if is_bookkeeping(path) or path in prepared:
             return Fate.AS_BEFORE
         status = entry.stat(follow_symlinks=False)
         _refuse_name(entry.name, status.st_mode)
-        if path == _OWN and not stat.S_ISDIR(status.st_mode):
+        if path == OWN and not stat.S_ISDIR(status.st_mode):
             raise Unusual("bookkeeping was replaced")
-        if before is not None and before[0] == FileMode.COMMIT:
+        if before is not None and trees.is_gitlink(before):
             raise Unusual("a submodule")
         if stat.S_ISDIR(status.st_mode):
-            below = self._objects.entries(before[1]) if before is not None and before[0] == FileMode.TREE else {}
-            folder = self._folder(entry.path, path, below, prepared)
-            if path == _OWN and folder.opaque and before is not None:
+            if path.count(b"/") > _DEEP:
+                raise Unusual("a very deep directory")
+            folder = self._folder(entry.path, path, self._objects.below(before), prepared)
+            if path == OWN and folder.opaque and before is not None:
                 raise Unusual("bookkeeping was replaced")
             return folder
-        self._refuse_submodules([before])
+        if before is not None:
+            self._refuse_submodules((before,))
         if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
             return Fate.GONE
         if not stat.S_ISREG(status.st_mode) and not stat.S_ISLNK(status.st_mode):
             raise Unusual("a special file")
-        tracked = before if before is not None and before[0] != FileMode.TREE else None
+        tracked = before if before is not None and not trees.is_tree(before) else None
         return File(status.st_mode, status.st_size, tracked)
 
-    def _refuse_submodules(self, hidden: Iterator[tuple[int, str] | None] | list[tuple[int, str] | None]) -> None:
+    def _refuse_submodules(self, hidden: Iterable[Entry]) -> None:
         for entry in hidden:
-            if entry is None:
-                continue
-            mode, oid = entry
-            if mode == FileMode.COMMIT or (mode == FileMode.TREE and self._landmarks.of(oid).gitlinks):
+            if trees.is_gitlink(entry) or (trees.is_tree(entry) and self._landmarks.of(trees.oid(entry)).gitlinks):
                 raise Unusual("a submodule went")
 
 
@@ -127,15 +127,16 @@ def _is_opaque(directory: bytes) -> bool:
     return any(os.getxattr(directory, name) == b"y" for name in names if name.endswith(".opaque"))
 
 
-def _is_bookkeeping(path: bytes) -> bool:
+def is_bookkeeping(path: bytes) -> bool:
+    """What the harness itself puts beside the work: never part of it."""
     folder, _, name = path.partition(b"/")
-    return folder == _OWN and (name == b"local" or _REPORT.fullmatch(name) is not None)
+    return folder == OWN and (name == b"local" or _REPORT.fullmatch(name) is not None)
 
 
 def _refuse_name(name: bytes, mode: int) -> None:
     """Names that git would not take, or not take as links, on one system or another."""
     lower = name.lower()
-    plain = bytes(byte for byte in lower if byte < 128)  # noqa: PLR2004 - ASCII
+    plain = lower if lower.isascii() else bytes(byte for byte in lower if byte < 128)  # noqa: PLR2004 - ASCII
     doubtful = lower.startswith((b".git", b"git~", b"gi7")) or plain.startswith(b".git") or b"\\" in name
     if doubtful and (stat.S_ISLNK(mode) or not _PLAIN_GIT_NAME.fullmatch(name)):
         raise Unusual("a name that git may refuse")

@@ -48,6 +48,7 @@ def test_a_snapshot_that_git_could_not_take_whole_is_no_snapshot(
     """`git add --ignore-errors` goes on after a file that it could not open: the work in it would be lost in silence."""
     workspace = vcs.open_workspace(RUN, "0", vcs.resolve("HEAD"), None)
     (workspace.path / "lost.txt").write_text("work\n")
+    os.mkfifo(workspace.path / "pipe")  # what is not plain is left to git
     real = checkout.git("--exec-path") + "/git"
     lame = tmp_path / "bin" / "git"
     lame.parent.mkdir()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pygit2
 import pytest
 
 from harness.errors import GitFailed, UsageError
 from harness.model import limits
 from harness.model.changes import Change, Kind
-from harness.model.ids import CommitId
+from harness.model.ids import CommitId, TreeId
 from harness.vcs.repository import Repository
 from tests.vcs.conftest import Checkout
 
@@ -27,6 +28,27 @@ def test_a_commit_carries_the_users_identity_and_a_fixed_clock(checkout: Checkou
         "",
         "body: ünï \\udcff",
     ]
+
+
+@pytest.mark.parametrize("name", ["Ada", " Ada, Jr. ", "'A'", "ünï", ".a."])
+def test_a_commit_is_the_one_that_libgit2_would_make(checkout: Checkout, vcs: Repository, name: str) -> None:
+    """Written here, because libgit2 reads the whole tree again first; what surrounds a name goes as it does there."""
+    start = vcs.resolve("HEAD")
+    tree = vcs.tree_of(start)
+    for parents in ([], [start], [start, start]):
+        made = vcs._objects.commit(tree, parents, "one\n\ntwo", when=7, identity=(name, "a@b."))
+        who = pygit2.Signature(name, "a@b.", 7, 0, "utf-8")
+        by_library = pygit2.Repository(checkout.root).create_commit(None, who, who, "one\n\ntwo\n", tree, parents)
+        assert made == str(by_library)
+
+
+def test_a_commit_of_nothing_is_refused(vcs: Repository) -> None:
+    """Neither its tree nor a parent may be missing."""
+    start, nothing = vcs.resolve("HEAD"), CommitId("1" * 40)
+    with pytest.raises(GitFailed, match=r"object 1{40} is missing"):
+        vcs.commit(TreeId(nothing), [start], "x", 1)
+    with pytest.raises(GitFailed, match=r"object 1{40} is missing"):
+        vcs.commit(vcs.tree_of(start), [start, nothing], "x", 1)
 
 
 def test_a_commit_is_listed_as_git_lists_it(checkout: Checkout, vcs: Repository) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -150,3 +151,23 @@ def test_a_detached_head_is_no_branch(checkout: Checkout, vcs: Repository) -> No
     assert vcs.head_branch() == RefName("refs/heads/main")
     checkout.git("checkout", "--quiet", "--detach")
     assert vcs.head_branch() is None
+
+
+@pytest.mark.parametrize("options", [(), ("--index-version=4",), ("--split-index",), ("--index-version=3",)])
+def test_tracked_paths_are_those_of_the_index(
+    checkout: Checkout, open_vcs: Callable[[Path], Repository], options: tuple[str, ...]
+) -> None:
+    """Whatever kind of index it is, with the folder in it and without."""
+    checkout.git("update-index", *options)
+    vcs = open_vcs(checkout.root)
+    assert vcs.tracked(".orchestrix") == frozenset()
+    checkout.write(".orchestrix/one.md")
+    checkout.write("other/.orchestrix/two.md")
+    checkout.git("add", "other")
+    assert vcs.tracked(".orchestrix") == frozenset()
+    checkout.git("add", ".orchestrix")
+    assert vcs.tracked(".orchestrix") == {".orchestrix/one.md"}
+    checkout.git("update-index", *options)
+    assert vcs.tracked(".orchestrix") == {".orchestrix/one.md"}
+    (checkout.root / ".git" / "index").unlink()
+    assert vcs.tracked(".orchestrix") == frozenset()
