@@ -9,7 +9,8 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from harness.model.events import (
     acp,
@@ -30,6 +31,7 @@ from harness.model.ids import RunId
 
 GENESIS = "0" * 64
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+_parsed = json.JSONDecoder().raw_decode
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _FAMILIES = (run, subagent, attempt, speculation, candidate, acp, nested, thinking, builtin, goal, waiting, workflow)
 TYPES: dict[str, type[Fact]] = {
@@ -64,7 +66,16 @@ class Envelope:
         cls = TYPES.get(self.type)
         if cls is None:
             return None
+        if self.payload.keys() == cls.fields.keys():
+            return cls(**self.payload)
         return cls(**{name: value for name, value in self.payload.items() if name in cls.fields})
+
+
+class Sealed(NamedTuple):
+    """A line of the log with the canonical text of its payload, which is encoded once: for the hash and for the row."""
+
+    envelope: Envelope
+    payload: str
 
 
 def canonical(value: Any) -> str:
@@ -73,7 +84,7 @@ def canonical(value: Any) -> str:
     What UTF-8 cannot hold (half a surrogate pair, as in a file name of another encoding) is spelled out.
     """
     text = _ENCODER.encode(value)
-    return _SURROGATE.sub(lambda found: f"\\\\u{ord(found[0]):04x}", text)
+    return text if text.isascii() else _SURROGATE.sub(lambda found: f"\\\\u{ord(found[0]):04x}", text)
 
 
 def digest(envelope: dict[str, Any]) -> str:
@@ -84,19 +95,40 @@ def digest(envelope: dict[str, Any]) -> str:
 
 def seal(fact: Fact, *, run_id: RunId, seq: int, prev_hash: str, ts: str) -> Envelope:
     """The fact as the next line of the run's log; `payload` is what JSON gives back, so that hashes can be repeated."""
-    body: dict[str, Any] = {
-        "id": f"{run_id}.{seq}",
-        "run_id": str(run_id),
-        "seq": seq,
-        "type": fact.type,
-        "ts": ts,
-        "task_id": fact.task_id,
-        "trace_id": hashlib.sha256(run_id.encode()).hexdigest()[:32],
-        "summary": json.loads(canonical(" ".join(fact.summary.split()))),
-        "payload": json.loads(canonical(fact.payload())),
-        "prev_hash": prev_hash,
-    }
-    return Envelope(**body, hash=digest(body))
+    return sealed(fact, run_id=run_id, seq=seq, prev_hash=prev_hash, ts=ts).envelope
+
+
+def sealed(fact: Fact, *, run_id: RunId, seq: int, prev_hash: str, ts: str) -> Sealed:
+    """The same, with the text of the payload.
+
+    The text that is hashed is the one that `digest` would make, put together from its parts in the order of their names.
+    """
+    name, kind, task_id, trace_id = f"{run_id}.{seq}", fact.type, fact.task_id, _trace_id(run_id)
+    payload = canonical(fact.payload())
+    summary = canonical(" ".join(fact.summary.split()))
+    text = (
+        f'{{"id":"{name}","payload":{payload},"prev_hash":"{prev_hash}","run_id":"{run_id}","seq":{seq},'
+        f'"summary":{summary},"task_id":{canonical(task_id)},"trace_id":"{trace_id}","ts":"{ts}","type":"{kind}"}}'
+    )
+    envelope = Envelope(
+        id=name,
+        run_id=str(run_id),
+        seq=seq,
+        type=kind,
+        ts=ts,
+        task_id=task_id,
+        trace_id=trace_id,
+        summary=_parsed(summary)[0],
+        payload=_parsed(payload)[0],
+        prev_hash=prev_hash,
+        hash=hashlib.sha256(text.encode()).hexdigest(),
+    )
+    return Sealed(envelope, payload)
+
+
+@lru_cache(maxsize=64)
+def _trace_id(run_id: str) -> str:
+    return hashlib.sha256(run_id.encode()).hexdigest()[:32]
 
 
 def verify(envelopes: list[Envelope]) -> list[str]:
