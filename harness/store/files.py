@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 Identity = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
+class Files(NamedTuple):
     """The database and its write-ahead log as they are on the disk now."""
 
     database: Identity | None
@@ -17,9 +16,13 @@ class Files:
     size: int
 
     @classmethod
-    def of(cls, path: Path) -> Files:
-        database, size = _stat(path)
-        return cls(database, _stat(path.with_name(f"{path.name}-wal"))[0], size)
+    def of(cls, database: Path, log: Path) -> Files:
+        identity, size = _stat(database)
+        return cls(identity, _stat(log)[0], size)
+
+    @staticmethod
+    def log_of(database: Path) -> Path:
+        return database.with_name(f"{database.name}-wal")
 
     def harm(self, now: Files) -> str:
         """What happened to these files since; empty when they are still the same. A database never shrinks by itself."""

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from harness.errors import NotFound, OrchestrixError, StoreCorrupt
-from harness.model.events import Envelope, Fact, digest, seal
+from harness.model.events import Envelope, Fact, digest, sealed
 from harness.model.ids import RunId
 from harness.model.state import RunState, evolve
 from harness.store.faults import parse_json
@@ -16,19 +16,20 @@ ENVELOPE_COLUMNS = tuple(item.name for item in fields(Envelope))
 
 
 class Growth(NamedTuple):
-    """One sealed fact, with the state on either side of it."""
+    """One sealed fact with the text of its payload, and the state on either side of it."""
 
     before: RunState
     envelope: Envelope
+    payload: str
     after: RunState
 
 
 def extend(run_id: RunId, state: RunState, facts: Sequence[Fact], ts: str) -> Iterator[Growth]:
     """Seals the facts one after the other; raises IllegalTransition where the lifecycle forbids one."""
     for fact in facts:
-        envelope = seal(fact, run_id=run_id, seq=state.last_seq + 1, prev_hash=state.last_hash, ts=ts)
+        envelope, payload = sealed(fact, run_id=run_id, seq=state.last_seq + 1, prev_hash=state.last_hash, ts=ts)
         after = evolve(state, envelope)
-        yield Growth(state, envelope, after)
+        yield Growth(state, envelope, payload, after)
         state = after
 
 

@@ -37,6 +37,7 @@ from harness.model.events.envelope import (
     canonical,
     digest,
     seal,
+    sealed,
     verify,
 )
 from harness.model.events.fact import (
@@ -173,5 +174,6 @@ __all__ = [
     "canonical",
     "digest",
     "seal",
+    "sealed",
     "verify",
 ]
