@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from harness.errors import NotFound, OrchestrixError, StoreCorrupt
-from harness.model.events import Envelope, Fact, digest, sealed
+from harness.model.events import Envelope, Fact, Line, digest, line_of, sealed, written_line
 from harness.model.ids import RunId
 from harness.model.state import RunState, evolve
 from harness.store.faults import parse_json
@@ -53,6 +53,11 @@ def from_row(row: Mapping[str, Any]) -> Envelope:
     values = {name: row[name] for name in ENVELOPE_COLUMNS}
     values["payload"] = parse_json(row["payload"], f"run {row['run_id']}, events, seq {row['seq']}, column payload")
     return Envelope(**values)
+
+
+def line(row: Mapping[str, Any]) -> Line:
+    """The same as text; raises StoreCorrupt."""
+    return written_line(row) or line_of(from_row(row).as_dict())
 
 
 def unknown_run(run_id: RunId) -> NotFound:

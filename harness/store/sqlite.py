@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from harness.errors import StoreCorrupt, StoreFailed, UsageError
-from harness.model.events import GENESIS, Envelope, Fact, canonical
+from harness.model.events import GENESIS, Envelope, Fact, Line, canonical
 from harness.model.ids import RunId
 from harness.model.state import RunState, initial
 from harness.ports import Clock, Lease
@@ -108,12 +108,17 @@ class SqliteStore:
         return state
 
     def events(self, run_id: RunId, after: int = 0) -> Iterator[Envelope]:
+        return map(log.from_row, self._rows(run_id, after))
+
+    def lines(self, run_id: RunId) -> Iterator[Line]:
+        return map(log.line, self._rows(run_id, 0))
+
+    def _rows(self, run_id: RunId, after: int) -> Iterator[Any]:
         """Read in pages, so that a slow reader never holds back a checkpoint of the write-ahead log."""
         while True:
             with self._reading():
                 page = self._execute("events_after", {"run_id": run_id, "after": after, "limit": _PAGE}).fetchall()
-            for row in page:
-                yield log.from_row(row)
+            yield from page
             if len(page) < _PAGE:
                 return
             after = page[-1]["seq"]
