@@ -56,7 +56,7 @@ class Value:
 
     def _complete(self, values: dict[str, Any]) -> None:
         """Adds the defaults of the fields that were not given."""
-        unknown = values.keys() - self.fields.keys()
+        unknown = [name for name in values if name not in self.fields]
         for name, default in self.fields.items():
             if name in values:
                 continue

@@ -79,8 +79,8 @@ def moving_columns(step: StepState) -> dict[str, Any]:
         "merge_commit": step.merge_commit,
         "kept_ref": step.kept_ref,
         "report_path": step.report,
-        "changed_paths_json": canonical(step.changed_paths),
-        "conflicts_json": canonical(step.conflicts),
+        "changed_paths_json": canonical(step.changed_paths) if step.changed_paths else "[]",
+        "conflicts_json": canonical(step.conflicts) if step.conflicts else "[]",
     }
 
 

@@ -51,8 +51,7 @@ class SqliteStore:
         self._path = path
         self._clock = clock
         self._db = db
-        self._log = Files.log_of(path)
-        self._opened = Files.of(path, self._log)
+        self._opened = Files.of(str(path))
         self._write_ahead = db.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
         self._files: Files | None = None
         self._synchronous = ""  # as this connection was last told
@@ -163,7 +162,7 @@ class SqliteStore:
 
     def _prepare(self, *, lasting: bool) -> None:
         """What is not `lasting` outlives this process, and becomes durable with the next commit that is."""
-        self._require_untouched(Files.of(self._path, self._log))
+        self._require_untouched(Files.of(str(self._path)))
         self._synchronise("FULL" if lasting or not self._write_ahead else "NORMAL")
 
     def _synchronise(self, mode: str) -> None:
