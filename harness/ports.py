@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # the CLI's quick commands need these seams, not pydantic beh
 
     from harness.model.changes import Change, Merge, ParentDrift, Snapshot, Workspace, WorkspaceKind
     from harness.model.contract import Contract
-    from harness.model.events import Envelope, Fact, StepFact
+    from harness.model.events import Envelope, Fact, Line, StepFact
     from harness.model.ids import CommitId, RefName, RunId, TreeId
     from harness.model.process import Means, ProcessIdentity, ProcessResult, ProcessSpec
     from harness.model.state import RunState
@@ -67,6 +67,9 @@ class Store(Protocol):
 
     def events(self, run_id: RunId, after: int = 0) -> Iterator[Envelope]:
         """Envelopes in `seq` order, those after `after`."""
+
+    def lines(self, run_id: RunId) -> Iterator[Line]:
+        """The same from the beginning, as text for a file: nothing of it is parsed where that can be avoided."""
 
     def run_ids(self) -> list[RunId]:
         """Every run, oldest first."""

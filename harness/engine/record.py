@@ -7,7 +7,7 @@ import json
 
 from harness.engine.context import Context
 from harness.errors import NotFound
-from harness.model.events import RunFinished, canonical
+from harness.model.events import RunFinished
 from harness.model.ids import RunId
 from harness.ports import Store, Vcs
 
@@ -16,8 +16,8 @@ def files(ctx: Context) -> dict[str, bytes]:
     """What the record holds, by path."""
     state = ctx.journal.state
     lines = io.BytesIO()  # a long log is in memory once, not line by line as well
-    for envelope in ctx.parts.store.events(ctx.run_id):
-        lines.write(canonical(envelope.as_dict()).encode() + b"\n")
+    for line in ctx.parts.store.lines(ctx.run_id):
+        lines.write(line.text.encode() + b"\n")
     found = {
         "plan.json": json.dumps(dict(state.plan), ensure_ascii=False, indent=2).encode(),
         "events.jsonl": lines.getvalue(),

@@ -21,7 +21,17 @@ class Spent:
     wall_ms: int = 0
 
     def __add__(self, other: Spent) -> Spent:
-        return Spent(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+        if other is _NOTHING:
+            return self
+        return Spent(
+            self.tokens + other.tokens,
+            self.cost_usd + other.cost_usd,
+            self.attempts + other.attempts,
+            self.wall_ms + other.wall_ms,
+        )
+
+
+_NOTHING = Spent()  # what nearly every fact uses
 
 
 def used_by(fact: ev.Fact | None) -> Spent:
@@ -35,7 +45,7 @@ def used_by(fact: ev.Fact | None) -> Spent:
     if isinstance(fact, ev.SubagentReturned):
         nested = fact.usage
         return Spent(nested.get("tokens", 0), nested.get("cost_usd", 0.0), nested.get("attempts", 0))
-    return Spent()
+    return _NOTHING
 
 
 def _usage(told: Mapping[str, Any]) -> Spent:
@@ -50,8 +60,8 @@ def _number(value: Any) -> int | float:
 
 def driven(fact: ev.Fact | None, before: str, ts: str) -> Spent:
     """The time between two lines of the log; before a coordinator starts nobody drives the run."""
-    if not before or isinstance(fact, ev.RunStarted):
-        return Spent()
+    if before in ("", ts) or isinstance(fact, ev.RunStarted):
+        return _NOTHING
     return Spent(wall_ms=max(0, _milliseconds(before, datetime.fromisoformat(ts))))
 
 

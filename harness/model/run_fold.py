@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import IllegalTransition
 from harness.model import events as ev
 from harness.model.lifecycle import RunStatus
+from harness.model.value import evolved
 
 if TYPE_CHECKING:
     from harness.model.state import RunState
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def _created_run(state: RunState, fact: ev.RunCreated, ts: str) -> RunState:
     if state.last_seq:
         raise IllegalTransition(f"run {state.run_id} exists already")
-    return replace(
+    return evolved(
         state,
         goal=fact.goal,
         plan=fact.plan,
@@ -41,10 +41,10 @@ def _created_run(state: RunState, fact: ev.RunCreated, ts: str) -> RunState:
 def _started_run(state: RunState, fact: ev.RunStarted, _ts: str) -> RunState:
     """A new coordinator finds open attempts only where the last one died in them: that is a recovery, not a failure."""
     steps = {
-        key: replace(step, open_attempt=False, recoveries=step.recoveries + 1) if step.open_attempt else step
+        key: evolved(step, open_attempt=False, recoveries=step.recoveries + 1) if step.open_attempt else step
         for key, step in state.steps.items()
     }
-    return replace(
+    return evolved(
         state,
         status=RunStatus.RUNNING,
         exit_code=None,
@@ -56,17 +56,17 @@ def _started_run(state: RunState, fact: ev.RunStarted, _ts: str) -> RunState:
 
 
 def _plan_changed(state: RunState, fact: ev.PlanChangeAccepted, _ts: str) -> RunState:
-    return replace(state, plan_digest=fact.new_digest)
+    return evolved(state, plan_digest=fact.new_digest)
 
 
 def _cancelled(state: RunState, _fact: ev.RunCancelled, ts: str) -> RunState:
     """A coordinator that was asked to stop closed its attempts: the next one has nothing to recover from."""
-    steps = {key: replace(step, open_attempt=False) for key, step in state.steps.items()}
-    return replace(state, status=RunStatus.CANCELLED, finished_at=ts, steps=MappingProxyType(steps))
+    steps = {key: evolved(step, open_attempt=False) for key, step in state.steps.items()}
+    return evolved(state, status=RunStatus.CANCELLED, finished_at=ts, steps=MappingProxyType(steps))
 
 
 def _finished(state: RunState, fact: ev.RunFinished, ts: str) -> RunState:
-    return replace(
+    return evolved(
         state,
         status=RunStatus(fact.status),
         exit_code=fact.exit_code,
@@ -78,7 +78,7 @@ def _finished(state: RunState, fact: ev.RunFinished, ts: str) -> RunState:
 
 
 def _landed(state: RunState, fact: ev.RunLanded, _ts: str) -> RunState:
-    return replace(state, landed=fact.new, target=fact.target)
+    return evolved(state, landed=fact.new, target=fact.target)
 
 
 HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -13,9 +13,10 @@ from harness.model import events as ev
 from harness.model.budget import Spent
 from harness.model.ids import TaskId
 from harness.model.lifecycle import RunStatus, State
+from harness.model.value import evolved
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StepState:
     """One sub-agent."""
 
@@ -75,7 +76,7 @@ class StepState:
         return self.state is State.CLOSED
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunState:
     """One run."""
 
@@ -152,7 +153,7 @@ def evolve(state: RunState, envelope: ev.Envelope) -> RunState:
     elif isinstance(fact, ev.StepFact):
         _live(state, fact)
     spent = state.spent + budget.used_by(fact) + budget.driven(fact, state.last_ts, envelope.ts)
-    return replace(state, spent=spent, last_seq=envelope.seq, last_ts=envelope.ts, last_hash=envelope.hash)
+    return evolved(state, spent=spent, last_seq=envelope.seq, last_ts=envelope.ts, last_hash=envelope.hash)
 
 
 def _created(state: RunState, fact: ev.SubagentCreated, _ts: str) -> RunState:
@@ -174,13 +175,13 @@ def _created(state: RunState, fact: ev.SubagentCreated, _ts: str) -> RunState:
         attempts=0 if old is None else old.attempts,
         since=state.last_seq + 1,
     )
-    return replace(state, steps=MappingProxyType(state.steps | {fact.task: step}), superseded=superseded)
+    return evolved(state, steps=MappingProxyType(state.steps | {fact.task: step}), superseded=superseded)
 
 
 def _step_handler(change: Callable[[StepState, Any, str], StepState]) -> Callable[[RunState, Any, str], RunState]:
     def handle(state: RunState, fact: ev.StepFact, ts: str) -> RunState:
         step = _live(state, fact)
-        return replace(state, steps=MappingProxyType(state.steps | {fact.task: change(step, fact, ts)}))
+        return evolved(state, steps=MappingProxyType(state.steps | {fact.task: change(step, fact, ts)}))
 
     return handle
 
@@ -198,19 +199,19 @@ def _to(step: StepState, new: State) -> State:
 
 
 def _started(step: StepState, fact: ev.SubagentStarted, ts: str) -> StepState:
-    return replace(step, state=_to(step, State.RUNNING), start_point=fact.start_point, started_at=ts)
+    return evolved(step, state=_to(step, State.RUNNING), start_point=fact.start_point, started_at=ts)
 
 
 def _attempt(step: StepState, fact: ev.SubagentAttempt, _ts: str) -> StepState:
     if step.state is not State.RUNNING:
         raise IllegalTransition(f"sub-agent {step.sub_agent_id} is {step.state}: no attempt can start")
-    return replace(step, attempts=fact.attempt, open_attempt=True, ready=False)
+    return evolved(step, attempts=fact.attempt, open_attempt=True, ready=False)
 
 
 def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> StepState:
     paused = fact.reason == "rate_limited"
     failed = step.failed_attempts + (0 if fact.ok or paused or fact.subplan else 1)
-    return replace(
+    return evolved(
         step,
         open_attempt=False,
         ready=fact.ok,
@@ -231,11 +232,11 @@ def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> St
 
 
 def _snapshot(step: StepState, fact: ev.SnapshotTaken, _ts: str) -> StepState:
-    return replace(step, commit=fact.commit, tree=fact.tree, changed_paths=tuple(fact.changed_paths))
+    return evolved(step, commit=fact.commit, tree=fact.tree, changed_paths=tuple(fact.changed_paths))
 
 
 def _waiting(step: StepState, fact: ev.SubagentWaitingForMerge, _ts: str) -> StepState:
-    return replace(
+    return evolved(
         step,
         state=_to(step, State.WAITING_FOR_MERGE),
         commit=fact.commit,
@@ -248,7 +249,7 @@ def _waiting(step: StepState, fact: ev.SubagentWaitingForMerge, _ts: str) -> Ste
 
 
 def _failed(step: StepState, fact: ev.SubagentFailed, ts: str) -> StepState:
-    return replace(
+    return evolved(
         step,
         state=_to(step, State.FAILED),
         close_reason=fact.reason,
@@ -261,11 +262,11 @@ def _failed(step: StepState, fact: ev.SubagentFailed, ts: str) -> StepState:
 
 
 def _integrating(step: StepState, fact: ev.IntegrationStarted, _ts: str) -> StepState:
-    return replace(step, intended_merge=fact.merge_commit)
+    return evolved(step, intended_merge=fact.merge_commit)
 
 
 def _integration_failed(step: StepState, fact: ev.IntegrationFailed, ts: str) -> StepState:
-    return replace(
+    return evolved(
         step,
         state=_to(step, State.FAILED),
         close_reason=fact.reason,
@@ -280,7 +281,7 @@ def _closed(step: StepState, fact: ev.SubagentClosed, _ts: str) -> StepState:
     expected = "completed" if step.state is State.COMPLETED else "failed"
     if fact.final_status != expected:
         raise IllegalTransition(f"sub-agent {step.sub_agent_id} is {step.state}, not {fact.final_status}")
-    return replace(
+    return evolved(
         step,
         state=_to(step, State.CLOSED),
         final_status=fact.final_status,
@@ -296,26 +297,26 @@ def _workspace(step: StepState, fact: ev.WorkspacePreparing, _ts: str) -> StepSt
     """
     gate = step.state is State.WAITING_FOR_MERGE and not fact.purpose.startswith(ev.AHEAD)
     others = (path for path in step.workspaces if path != fact.path)
-    return replace(step, workspaces=(*others, fact.path), open_attempt=gate or step.open_attempt)
+    return evolved(step, workspaces=(*others, fact.path), open_attempt=gate or step.open_attempt)
 
 
 def _workspace_gone(step: StepState, fact: ev.WorkspaceRemoved, _ts: str) -> StepState:
     gate = step.state is State.WAITING_FOR_MERGE
     left = tuple(path for path in step.workspaces if path != fact.path)
-    return replace(step, workspaces=left, open_attempt=step.open_attempt and not gate)
+    return evolved(step, workspaces=left, open_attempt=step.open_attempt and not gate)
 
 
 def _kept(step: StepState, fact: ev.WorkKept, _ts: str) -> StepState:
-    return replace(step, kept=(*step.kept, fact.ref), kept_ref=fact.ref)
+    return evolved(step, kept=(*step.kept, fact.ref), kept_ref=fact.ref)
 
 
 def _merged(state: RunState, fact: ev.WorktreeMerged, ts: str) -> RunState:
     def change(step: StepState, merged: ev.WorktreeMerged, when: str) -> StepState:
-        return replace(
+        return evolved(
             step, state=_to(step, State.COMPLETED), merge_commit=merged.merge_commit, message=None, ended_at=when
         )
 
-    return replace(_step_handler(change)(state, fact, ts), head=fact.merge_commit)
+    return evolved(_step_handler(change)(state, fact, ts), head=fact.merge_commit)
 
 
 _HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {

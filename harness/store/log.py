@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from harness.errors import NotFound, OrchestrixError, StoreCorrupt
-from harness.model.events import Envelope, Fact, digest, seal
+from harness.model.events import Envelope, Fact, Line, digest, line_of, sealed, written_line
 from harness.model.ids import RunId
 from harness.model.state import RunState, evolve
 from harness.store.faults import parse_json
@@ -16,19 +16,20 @@ ENVELOPE_COLUMNS = tuple(item.name for item in fields(Envelope))
 
 
 class Growth(NamedTuple):
-    """One sealed fact, with the state on either side of it."""
+    """One sealed fact with the text of its payload, and the state on either side of it."""
 
     before: RunState
     envelope: Envelope
+    payload: str
     after: RunState
 
 
 def extend(run_id: RunId, state: RunState, facts: Sequence[Fact], ts: str) -> Iterator[Growth]:
     """Seals the facts one after the other; raises IllegalTransition where the lifecycle forbids one."""
     for fact in facts:
-        envelope = seal(fact, run_id=run_id, seq=state.last_seq + 1, prev_hash=state.last_hash, ts=ts)
+        envelope, payload = sealed(fact, run_id=run_id, seq=state.last_seq + 1, prev_hash=state.last_hash, ts=ts)
         after = evolve(state, envelope)
-        yield Growth(state, envelope, after)
+        yield Growth(state, envelope, payload, after)
         state = after
 
 
@@ -52,6 +53,11 @@ def from_row(row: Mapping[str, Any]) -> Envelope:
     values = {name: row[name] for name in ENVELOPE_COLUMNS}
     values["payload"] = parse_json(row["payload"], f"run {row['run_id']}, events, seq {row['seq']}, column payload")
     return Envelope(**values)
+
+
+def line(row: Mapping[str, Any]) -> Line:
+    """The same as text; raises StoreCorrupt."""
+    return written_line(row) or line_of(from_row(row).as_dict())
 
 
 def unknown_run(run_id: RunId) -> NotFound:

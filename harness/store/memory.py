@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.model.events import Envelope, Fact
+from harness.model.events import Envelope, Fact, Line, line_of
 from harness.model.ids import RunId
 from harness.model.state import RunState, initial
 from harness.ports import Clock, Lease
@@ -69,6 +69,9 @@ class MemoryStore:
         with self._lock:
             lines = self._lines.get(run_id, [])[after:]
         return (envelope for envelope, _epoch in lines)
+
+    def lines(self, run_id: RunId) -> Iterator[Line]:
+        return (line_of(envelope.as_dict()) for envelope in self.events(run_id))
 
     def run_ids(self) -> list[RunId]:
         with self._lock:

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 from harness.model.events import Envelope, canonical
 from harness.model.state import RunState, StepState
 
+_moving = attrgetter(
+    *("state", "final_status", "close_reason", "message", "attempts", "start_point", "commit", "merge_commit"),
+    *("kept_ref", "report", "changed_paths", "conflicts"),
+)
+_told = attrgetter(
+    *("status", "goal", "plan_digest", "base", "head", "target", "integration_ref", "exit_code", "landed"),
+    *("created_at", "finished_at"),
+)
 
-def event_row(envelope: Envelope, epoch: int = 1) -> dict[str, Any]:
-    """The row of `events` that holds this envelope."""
-    return envelope.as_dict() | {"payload": canonical(envelope.payload), "epoch": epoch}
+
+def event_row(envelope: Envelope, epoch: int = 1, payload: str | None = None) -> dict[str, Any]:
+    """The row of `events` that holds this envelope; `payload` is its text where it is known."""
+    row = envelope.as_dict()
+    row["payload"] = canonical(envelope.payload) if payload is None else payload
+    row["epoch"] = epoch
+    return row
 
 
 def run_row(state: RunState) -> dict[str, Any]:
@@ -31,6 +44,12 @@ def run_row(state: RunState) -> dict[str, Any]:
         "last_seq": state.last_seq,
         "last_hash": state.last_hash,
     }
+
+
+def only_grown(before: RunState, after: RunState) -> bool:
+    """Whether the end of the log is all that changed in the row of the run: most facts are about a step."""
+    unchanged: bool = _told(before) == _told(after)
+    return unchanged
 
 
 def fixed_columns(run_id: str, step: StepState) -> dict[str, Any]:
@@ -60,8 +79,8 @@ def moving_columns(step: StepState) -> dict[str, Any]:
         "merge_commit": step.merge_commit,
         "kept_ref": step.kept_ref,
         "report_path": step.report,
-        "changed_paths_json": canonical(step.changed_paths),
-        "conflicts_json": canonical(step.conflicts),
+        "changed_paths_json": canonical(step.changed_paths) if step.changed_paths else "[]",
+        "conflicts_json": canonical(step.conflicts) if step.conflicts else "[]",
     }
 
 
@@ -72,9 +91,13 @@ def sub_agent_rows(state: RunState) -> list[dict[str, Any]]:
     ]
 
 
-def touched(old: RunState, envelope: Envelope, new: RunState) -> Iterator[StepState]:
-    """The sub-agents that one event changed or created; an event about a step changes no other one."""
+def touched(old: RunState, envelope: Envelope, new: RunState) -> Iterator[tuple[StepState | None, StepState]]:
+    """The sub-agents whose row one event changed or created, each before and after; no other step's than its own."""
     if new.steps is old.steps:
-        return iter(())
-    tasks = new.steps if envelope.task_id is None else (envelope.task_id,)
-    return (new.steps[task] for task in tasks if new.steps[task] is not old.steps.get(task))
+        return
+    for task in new.steps if envelope.task_id is None else (envelope.task_id,):
+        before, after = old.steps.get(task), new.steps[task]
+        if before is None or before.sub_agent_id != after.sub_agent_id:
+            yield None, after
+        elif before is not after and _moving(before) != _moving(after):
+            yield before, after

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Self
 
 from harness.errors import StoreCorrupt, StoreFailed
-from harness.model.events import Envelope, Fact
+from harness.model.events import Envelope, Fact, Line, line_of
 from harness.model.ids import RunId
 from harness.model.state import RunState, initial
 from harness.ports import Lease
@@ -47,6 +47,9 @@ class RecordedStore:
 
     def events(self, run_id: RunId, after: int = 0) -> Iterator[Envelope]:
         return (envelope for envelope in self._lines.get(run_id, []) if envelope.seq > after)
+
+    def lines(self, run_id: RunId) -> Iterator[Line]:
+        return (line_of(envelope.as_dict()) for envelope in self.events(run_id))
 
     def run_ids(self) -> list[RunId]:
         return [RunId(run_id) for run_id in self._lines]

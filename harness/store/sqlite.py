@@ -7,18 +7,18 @@ import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 from harness.errors import StoreCorrupt, StoreFailed, UsageError
-from harness.model.events import Envelope, Fact, canonical
+from harness.model.events import GENESIS, Envelope, Fact, Line, canonical
 from harness.model.ids import RunId
 from harness.model.state import RunState, initial
 from harness.ports import Clock, Lease
 from harness.store import audit, connection, faults, leases, log, projection, queries
 from harness.store.files import Files
 from harness.store.leases import Held
+from harness.store.transaction import Transaction
 
 _PAGE = 500
 _open: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
@@ -36,14 +36,14 @@ class SqliteStore:
 
     def __init__(self, path: Path, clock: Clock) -> None:
         """Opens for writing: creates the file and its directory, migrates an older one; raises StoreFailed."""
-        with faults.translated(path):
+        with faults.Translated(path):
             self._begin(path, clock, connection.open_for_writing(path))
 
     @classmethod
     def open_existing(cls, path: Path, clock: Clock) -> Self:
         """Opens for reading only: creates and migrates nothing; raises NotFound when there is no file."""
         store = cls.__new__(cls)
-        with faults.translated(path):
+        with faults.Translated(path):
             store._begin(path, clock, connection.open_for_reading(path))  # noqa: SLF001 - the other constructor
         return store
 
@@ -51,11 +51,12 @@ class SqliteStore:
         self._path = path
         self._clock = clock
         self._db = db
-        self._opened = Files.of(path)
+        self._opened = Files.of(str(path))
         self._write_ahead = db.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
         self._files: Files | None = None
         self._synchronous = ""  # as this connection was last told
         self._lock = threading.RLock()
+        self._translated = faults.Translated(path)
         self._sql = queries.load()
         self._states: dict[str, RunState] = {}
         _open.add(self)
@@ -84,15 +85,16 @@ class SqliteStore:
 
     def append(self, lease: Lease, facts: Sequence[Fact]) -> RunState:
         run_id = lease.run_id
-        with self._writing(lasting=any(fact.announces for fact in facts)):
-            leases.require_current(self._held(run_id), lease)
-            state = self._load(run_id)
-            if not (facts or state.last_seq):
-                raise log.unknown_run(run_id)
-            for growth in log.extend(run_id, state, facts, leases.timestamp(self._clock.now())):
-                self._write(growth, lease.epoch)
-                state = growth.after
-            self._execute("upsert_run", projection.run_row(state))
+        with self._lock, self._translated:
+            self._prepare(lasting=any(fact.announces for fact in facts))
+            with Transaction(self._db, "BEGIN IMMEDIATE", self._states):
+                before = state = self._current(lease)
+                if not (facts or state.last_seq):
+                    raise log.unknown_run(run_id)
+                for growth in log.extend(run_id, state, facts, leases.timestamp(self._clock.now())):
+                    self._write(growth, lease.epoch)
+                    state = growth.after
+                self._write_run(before, state)
         self._states[run_id] = state
         return state
 
@@ -105,12 +107,17 @@ class SqliteStore:
         return state
 
     def events(self, run_id: RunId, after: int = 0) -> Iterator[Envelope]:
+        return map(log.from_row, self._rows(run_id, after))
+
+    def lines(self, run_id: RunId) -> Iterator[Line]:
+        return map(log.line, self._rows(run_id, 0))
+
+    def _rows(self, run_id: RunId, after: int) -> Iterator[Any]:
         """Read in pages, so that a slow reader never holds back a checkpoint of the write-ahead log."""
         while True:
             with self._reading():
                 page = self._execute("events_after", {"run_id": run_id, "after": after, "limit": _PAGE}).fetchall()
-            for row in page:
-                yield log.from_row(row)
+            yield from page
             if len(page) < _PAGE:
                 return
             after = page[-1]["seq"]
@@ -142,13 +149,21 @@ class SqliteStore:
             self._db.close()
 
     @contextmanager
-    def _writing(self, *, lasting: bool = True) -> Iterator[None]:
-        """What is not `lasting` outlives this process, and becomes durable with the next commit that is."""
-        with self._lock, faults.translated(self._path):
-            self._require_untouched(Files.of(self._path))
-            self._synchronise("FULL" if lasting or not self._write_ahead else "NORMAL")
-            with self._transaction("BEGIN IMMEDIATE"):
+    def _writing(self) -> Iterator[None]:
+        with self._lock, self._translated:
+            self._prepare(lasting=True)
+            with Transaction(self._db, "BEGIN IMMEDIATE", self._states):
                 yield
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with self._lock, self._translated, Transaction(self._db, "BEGIN", self._states):
+            yield
+
+    def _prepare(self, *, lasting: bool) -> None:
+        """What is not `lasting` outlives this process, and becomes durable with the next commit that is."""
+        self._require_untouched(Files.of(str(self._path)))
+        self._synchronise("FULL" if lasting or not self._write_ahead else "NORMAL")
 
     def _synchronise(self, mode: str) -> None:
         if mode != self._synchronous:
@@ -157,7 +172,7 @@ class SqliteStore:
 
     def _require_untouched(self, now: Files) -> None:
         """Raises StoreFailed when somebody took the files away; the write-ahead log is known from the first write on."""
-        before = self._files or replace(self._opened, log=now.log)
+        before = self._files or self._opened._replace(log=now.log)
         harm = before.harm(now)
         if harm:
             raise StoreFailed(
@@ -166,26 +181,8 @@ class SqliteStore:
         if now.log is not None:
             self._files = now
 
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        with self._lock, faults.translated(self._path), self._transaction("BEGIN"):
-            yield
-
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
-        self._db.execute(begin)
-        try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            # A failed COMMIT may have been done: what was folded before it is no longer trusted.
-            self._states.clear()
-            with suppress(sqlite3.Error):
-                self._db.execute("ROLLBACK")
-            raise
-
-    def _execute(self, query: str, values: Mapping[str, Any]) -> sqlite3.Cursor:
-        return self._db.execute(self._sql[query], dict(values))
+    def _execute(self, query: str, values: dict[str, Any]) -> sqlite3.Cursor:
+        return self._db.execute(self._sql[query], values)
 
     def _held(self, run_id: str) -> Held | None:
         row = self._execute("select_lease", {"run_id": run_id}).fetchone()
@@ -205,11 +202,20 @@ class SqliteStore:
             released=bool(row["released"]),
         )
 
+    def _current(self, lease: Lease) -> RunState:
+        """The state that this lease may append to; raises Fenced."""
+        row = self._execute("lease_and_end_of_log", {"run_id": lease.run_id}).fetchone()
+        if row is None or row["released"] or row["epoch"] != lease.epoch:
+            leases.require_current(self._held(lease.run_id), lease)
+        return self._folded(lease.run_id, row)
+
     def _load(self, run_id: RunId) -> RunState:
+        return self._folded(run_id, self._execute("end_of_log", {"run_id": run_id}).fetchone())
+
+    def _folded(self, run_id: RunId, row: sqlite3.Row | None) -> RunState:
         """The fold, continued from where this process last saw the log; another process may have appended."""
-        state = self._states.get(run_id, initial(run_id))
-        row = self._execute("end_of_log", {"run_id": run_id}).fetchone()
-        end = (row["last_seq"], row["last_hash"]) if row else (0, initial(run_id).last_hash)
+        state = self._states.get(run_id) or initial(run_id)
+        end = (0, GENESIS) if row is None or row["last_seq"] is None else (row["last_seq"], row["last_hash"])
         if (state.last_seq, state.last_hash) != end:
             rows = self._execute("events_after", {"run_id": run_id, "after": state.last_seq, "limit": -1})
             state = log.replay(state, map(log.from_row, rows))
@@ -222,17 +228,23 @@ class SqliteStore:
 
     def _write(self, growth: log.Growth, epoch: int) -> None:
         envelope = growth.envelope
-        self._execute("insert_event", projection.event_row(envelope, epoch))
-        for step in projection.touched(growth.before, envelope, growth.after):
-            old = growth.before.steps.get(step.task_id)
+        self._execute("insert_event", projection.event_row(envelope, epoch, growth.payload))
+        for old, step in projection.touched(growth.before, envelope, growth.after):
             moving = projection.moving_columns(step)
-            if old is None or old.sub_agent_id != step.sub_agent_id:
+            if old is None:
                 self._execute("insert_sub_agent", projection.fixed_columns(envelope.run_id, step) | moving)
             elif self._execute("update_sub_agent", moving).rowcount != 1:
                 raise StoreCorrupt(
                     f"run {envelope.run_id}, sub_agents: the row of {step.sub_agent_id} is missing",
                     hint=f"run `orchestrix audit {envelope.run_id}`",
                 )
+
+    def _write_run(self, before: RunState, after: RunState) -> None:
+        if before.last_seq and projection.only_grown(before, after):
+            end = {"run_id": after.run_id, "last_seq": after.last_seq, "last_hash": after.last_hash}
+            self._execute("move_end_of_log", end)
+        else:
+            self._execute("upsert_run", projection.run_row(after))
 
 
 def _run_id(value: object) -> RunId:

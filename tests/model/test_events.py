@@ -129,6 +129,36 @@ def test_any_payload_hashes_the_same_after_a_round_trip(arguments, message):
     assert ev.verify([read]) == []
 
 
+def test_hashes_are_those_of_every_version():
+    """Logs that were written long ago verify: these hashes were made when an envelope was still encoded as a whole."""
+    facts = [
+        ev.RunLanded(target="refs/heads/main", old="a" * 40, new="b" * 40),
+        ev.ToolCalled(
+            **of(0),
+            tool="run",
+            arguments={"b": [1, 2.5, None, True], "a": {"z": "ä\u2028", "y": '"\\\n'}},
+            ok=False,
+            message="caf\udce9 \x00 \U0001f600\n two",
+        ),
+        ev.RoutingDecision(task=None, chosen_node="n", reason="é", persona="P"),
+    ]
+    assert [line.hash for line in sealed(facts)] == [
+        "b9f25473a79c2dd84808b02b383e0fdd86ca5722af631d648aa17724e72ca392",
+        "cc6853bc23a166de49bee6e63a87a34bd996acc30ed9e12952a3f2439a31a3eb",
+        "1c1ec3dbb128e07f89184c232481b5d8c981ff438528e0084d1dd2101ccfa21e",
+    ]
+
+
+def test_a_line_is_what_was_hashed_or_nothing():
+    """The text of a row as it was written is the canonical one of its envelope; of an edited row there is none."""
+    for line in LOG:
+        row = {**line.as_dict(), "payload": ev.canonical(line.payload)}
+        assert ev.written_line(row) == ev.line_of(line.as_dict())
+        for name in ("id", "run_id", "seq", "type", "ts", "task_id", "trace_id", "summary", "payload", "prev_hash"):
+            assert ev.written_line({**row, name: 'x"'}) is None
+        assert ev.written_line({**row, "hash": "0" * 64}) is None
+
+
 def test_a_fact_of_a_newer_version_is_kept_as_it_is():
     """An unknown type has no class, unknown fields of a known type are left out; both still verify."""
     envelope = sealed([created(**of(0))])[0]

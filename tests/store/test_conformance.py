@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import Busy, Fenced, IllegalTransition, NotFound
 from harness.model import limits
-from harness.model.events import GENESIS, verify
+from harness.model.events import GENESIS, canonical, verify
 from harness.model.lifecycle import RunStatus, State
 from harness.model.state import fold
 from harness.ports import Lease
@@ -139,6 +139,15 @@ def test_events_continue_after_a_seq(store):
     store.append(lease, [run_created(), *merged_step(**of(0))])
     assert [line.seq for line in store.events(RUN, after=5)] == [6, 7, 8]
     assert list(store.events(RUN, after=8)) == []
+
+
+def test_lines_are_the_events_as_canonical_text(store):
+    """One line for each event, as the record holds it; its payload and type alone as well."""
+    lease = store.acquire(RUN, FAR_AWAY)
+    store.append(lease, [run_created(), *merged_step(**of(0)), tool_called("caf\udce9\n\u2028", **of(0))])
+    assert list(store.lines(RUN)) == [
+        (line.type, canonical(line.payload), canonical(line.as_dict())) for line in store.events(RUN)
+    ]
 
 
 def test_runs_are_listed_in_the_order_of_their_creation(store, clock):

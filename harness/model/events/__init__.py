@@ -34,10 +34,14 @@ from harness.model.events.envelope import (
     GENESIS,
     TYPES,
     Envelope,
+    Line,
     canonical,
     digest,
+    line_of,
     seal,
+    sealed,
     verify,
+    written_line,
 )
 from harness.model.events.fact import (
     Fact,
@@ -120,6 +124,7 @@ __all__ = [
     "IntegrationFailed",
     "IntegrationRefused",
     "IntegrationStarted",
+    "Line",
     "ModelAnswered",
     "ModelGaveUp",
     "ModelSpoke",
@@ -172,6 +177,9 @@ __all__ = [
     "WorktreeMerged",
     "canonical",
     "digest",
+    "line_of",
     "seal",
+    "sealed",
     "verify",
+    "written_line",
 ]

@@ -8,8 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from harness.model.events import (
     acp,
@@ -30,6 +32,7 @@ from harness.model.ids import RunId
 
 GENESIS = "0" * 64
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+_parsed = json.JSONDecoder().raw_decode
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _FAMILIES = (run, subagent, attempt, speculation, candidate, acp, nested, thinking, builtin, goal, waiting, workflow)
 TYPES: dict[str, type[Fact]] = {
@@ -40,7 +43,7 @@ TYPES: dict[str, type[Fact]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Envelope:
     """A sealed fact; field order is the order on the wire."""
 
@@ -57,14 +60,24 @@ class Envelope:
     hash: str
 
     def as_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        return dict(vars(self))
 
     def fact(self) -> Fact | None:
         """The typed fact; None for a type that a newer version wrote."""
         cls = TYPES.get(self.type)
         if cls is None:
             return None
+        if self.payload.keys() == cls.fields.keys():
+            return cls(**self.payload)
         return cls(**{name: value for name, value in self.payload.items() if name in cls.fields})
+
+
+class Line(NamedTuple):
+    """An envelope as text: all of it, and its payload alone."""
+
+    type: str
+    payload: str
+    text: str
 
 
 def canonical(value: Any) -> str:
@@ -73,17 +86,52 @@ def canonical(value: Any) -> str:
     What UTF-8 cannot hold (half a surrogate pair, as in a file name of another encoding) is spelled out.
     """
     text = _ENCODER.encode(value)
-    return _SURROGATE.sub(lambda found: f"\\\\u{ord(found[0]):04x}", text)
+    return text if text.isascii() else _SURROGATE.sub(lambda found: f"\\\\u{ord(found[0]):04x}", text)
 
 
 def digest(envelope: dict[str, Any]) -> str:
     """SHA-256 over the canonical JSON of every field but `hash`."""
     body = {name: value for name, value in envelope.items() if name != "hash"}
-    return hashlib.sha256(canonical(body).encode("utf-8")).hexdigest()
+    return _hashed(canonical(body))
+
+
+def line_of(envelope: dict[str, Any]) -> Line:
+    return Line(envelope["type"], canonical(envelope["payload"]), canonical(envelope))
+
+
+def written_line(row: Mapping[str, Any]) -> Line | None:
+    """The same of an envelope whose payload is still text, without reading that; None unless it is as it was hashed."""
+    payload, found = row["payload"], row["hash"]
+    text = _body(row, payload)
+    return Line(row["type"], payload, f'{{"hash":"{found}",{text[1:]}') if _hashed(text) == found else None
+
+
+def _body(fields: Mapping[str, Any], payload: str) -> str:
+    """What `digest` hashes, put together from the text of the payload and the other fields in the order of their names.
+
+    Names, times and hashes hold nothing that JSON would escape; where somebody wrote that into them, the hash differs.
+    """
+    task = fields["task_id"]
+    return (
+        f'{{"id":"{fields["id"]}","payload":{payload},"prev_hash":"{fields["prev_hash"]}",'
+        f'"run_id":"{fields["run_id"]}","seq":{fields["seq"]},"summary":{canonical(fields["summary"])},'
+        f'"task_id":{"null" if task is None else canonical(task)},"trace_id":"{fields["trace_id"]}",'
+        f'"ts":"{fields["ts"]}","type":"{fields["type"]}"}}'
+    )
+
+
+def _hashed(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def seal(fact: Fact, *, run_id: RunId, seq: int, prev_hash: str, ts: str) -> Envelope:
     """The fact as the next line of the run's log; `payload` is what JSON gives back, so that hashes can be repeated."""
+    return sealed(fact, run_id=run_id, seq=seq, prev_hash=prev_hash, ts=ts)[0]
+
+
+def sealed(fact: Fact, *, run_id: RunId, seq: int, prev_hash: str, ts: str) -> tuple[Envelope, str]:
+    """The same, and the text of the payload: it is encoded once, for the hash and for the row."""
+    text = canonical(fact.payload())
     body: dict[str, Any] = {
         "id": f"{run_id}.{seq}",
         "run_id": str(run_id),
@@ -91,12 +139,17 @@ def seal(fact: Fact, *, run_id: RunId, seq: int, prev_hash: str, ts: str) -> Env
         "type": fact.type,
         "ts": ts,
         "task_id": fact.task_id,
-        "trace_id": hashlib.sha256(run_id.encode()).hexdigest()[:32],
-        "summary": json.loads(canonical(" ".join(fact.summary.split()))),
-        "payload": json.loads(canonical(fact.payload())),
+        "trace_id": _trace_id(run_id),
+        "summary": _parsed(canonical(" ".join(fact.summary.split())))[0],
+        "payload": _parsed(text)[0],
         "prev_hash": prev_hash,
     }
-    return Envelope(**body, hash=digest(body))
+    return Envelope(**body, hash=_hashed(_body(body, text))), text
+
+
+@lru_cache(maxsize=64)
+def _trace_id(run_id: str) -> str:
+    return hashlib.sha256(run_id.encode()).hexdigest()[:32]
 
 
 def verify(envelopes: list[Envelope]) -> list[str]:

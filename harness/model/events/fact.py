@@ -23,7 +23,7 @@ class Fact(Value):
         return None
 
     def payload(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.fields}
+        return dict(vars(self))
 
 
 class StepFact(Fact):

@@ -16,3 +16,8 @@ UPDATE leases SET heartbeat_at = :heartbeat_at WHERE run_id = :run_id AND epoch 
 
 -- name: release_lease
 UPDATE leases SET released = 1 WHERE run_id = :run_id AND epoch = :epoch;
+
+-- name: lease_and_end_of_log
+SELECT leases.epoch, leases.released, runs.last_seq, runs.last_hash
+FROM leases LEFT JOIN runs ON runs.run_id = leases.run_id
+WHERE leases.run_id = :run_id;

@@ -22,6 +22,9 @@ ON CONFLICT (run_id) DO UPDATE SET
     last_seq = excluded.last_seq,
     last_hash = excluded.last_hash;
 
+-- name: move_end_of_log
+UPDATE runs SET last_seq = :last_seq, last_hash = :last_hash WHERE run_id = :run_id;
+
 -- name: end_of_log
 SELECT last_seq, last_hash FROM runs WHERE run_id = :run_id;
 
