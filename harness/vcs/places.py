@@ -164,7 +164,7 @@ def names_tree(admin: Path, tree: Path) -> bool:
 
 def _listed(directory: Path) -> list[str]:
     try:
-        return os.listdir(directory)
+        return os.listdir(directory)  # noqa: PTH208 - names are all that is wanted
     except (FileNotFoundError, NotADirectoryError):
         return []
 

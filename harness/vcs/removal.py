@@ -8,17 +8,20 @@ Paths are strings here: there are very many of them.
 from __future__ import annotations
 
 import errno
-import itertools
 import os
 import stat
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import chain, count, repeat
 from pathlib import Path
 
 from harness.errors import EnvironmentProblem
 from harness.vcs.places import make_private
 
-_numbers = itertools.count()
+_THREADS = 4
+_FEW = 8  # directories, for which no thread is started
+_numbers = count()
 _taking_apart = threading.Lock()
 
 
@@ -66,14 +69,25 @@ def remove_if_empty(directory: Path | str) -> bool:
 
 
 def _take_apart(trash: str) -> None:
-    """Flattens as it goes: every directory is moved up into the trash, so depth and path length do not matter."""
+    """Flattens as it goes: every directory is moved up into the trash, so depth and path length do not matter.
+
+    Some file systems wait for the disk whenever they free a block, so that many directories go side by side.
+    """
     waiting = _emptied(trash, trash)
-    while waiting:
-        current = waiting.pop()
-        waiting += _emptied(current, trash)
-        with suppress(FileNotFoundError):
-            os.rmdir(current)  # noqa: PTH106 - a string, as everywhere here
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="removal") as pool:
+        while waiting:
+            gone = (
+                pool.map(_gone, waiting, repeat(trash)) if len(waiting) > _FEW else map(_gone, waiting, repeat(trash))
+            )
+            waiting = list(chain.from_iterable(gone))
     remove_if_empty(trash)
+
+
+def _gone(directory: str, trash: str) -> list[str]:
+    moved = _emptied(directory, trash)
+    with suppress(FileNotFoundError):
+        os.rmdir(directory)  # noqa: PTH106 - a string, as everywhere here
+    return moved
 
 
 def _emptied(directory: str, trash: str) -> list[str]:

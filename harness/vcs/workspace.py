@@ -38,7 +38,7 @@ def create(place: Place, card: Card, fill: Callable[[Place], None]) -> Workspace
 
     `fill` brings the files of the start point into the tree and writes the pristine index.
     """
-    _make_homes(place)
+    _make_homes(place, roomy=card.template is None)
     fill(place)
     _write(f"{place.tree}/.git", b"gitdir: " + os.fsencode(place.admin) + b"\n")
     _register(place, card.start, card.branch)
@@ -132,13 +132,16 @@ def _workspace(place: Place, card: Card) -> Workspace:
     return Workspace(place.name, place.tree, card.start, card.branch, place.admin, place.index, place.private)
 
 
-def _make_homes(place: Place) -> None:
+def _make_homes(place: Place, *, roomy: bool) -> None:
+    """The first workspace of a run makes what is above them; checkouts, which are large, are kept far apart."""
     for directory in (place.tree, place.private):
         try:
-            os.mkdir(directory, 0o700)  # noqa: PTH102 - the first one of a run makes what is above them
+            os.mkdir(directory, 0o700)  # noqa: PTH102 - every workspace comes by here, and pathlib looks first
         except FileNotFoundError:
-            for folder in (directory.parent, place.card.parent):
+            for folder in (place.tree.parent, place.card.parent, place.private.parent):
                 places.make_private(folder)
+            if roomy:
+                places.make_roomy(place.tree.parent)
             os.mkdir(directory, 0o700)  # noqa: PTH102 - as above
 
 
