@@ -71,6 +71,9 @@ QUICK_MS = 20  # so long may a blocking call hold up the event loop
 TEMPLATE_BYTES = 2_048 * MIB
 TEMPLATE_DELTA = 64  # paths; beyond that a shared checkout of its own is cheaper for the next workspace
 TEMPLATE_SHARE = 16  # of this share of its paths; beyond that also for the first one
+TRASH_BYTES = 256 * MIB  # what overlays leave is taken apart when the disk has lost so much, at the latest with the run
+TRASH_FILES = 50_000
+TRASH_SHARE = 16  # of what was free; on a full disk nothing waits
 
 LEASE_TTL_MS = 15_000
 LEASE_HEARTBEAT_MS = 3_000

@@ -6,12 +6,14 @@ import os
 import re
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from harness.errors import MACHINE_FAULTS, UsageError
 from harness.model.changes import Workspace
 from harness.model.ids import CommitId, RefName
 from harness.vcs import removal
+from harness.vcs.places import Place
 from harness.vcs.refs import Refs
 from harness.vcs.survey import start_of
 
@@ -25,29 +27,39 @@ def disarm(workspace: Workspace, common_dir: Path) -> None:
     """
     if workspace.branch is None:
         return
-    for path in (common_dir / workspace.branch).parent.rglob("*"):
-        mode = path.lstat().st_mode
-        if not stat.S_ISDIR(mode) and not (stat.S_ISREG(mode) and _is_ref(path)):
-            path.unlink()
+    waiting = [f"{common_dir}/{workspace.branch.rpartition('/')[0]}"]
+    while waiting:
+        for entry in _entries(waiting.pop()):
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
+            elif not _is_ref(entry):
+                os.unlink(entry)  # noqa: PTH108 - for every step, as all of this
 
 
-def _is_ref(path: Path) -> bool:
-    return bool(_OID.fullmatch(start_of(path).decode("ascii", "replace").removesuffix("\n"))) and path.suffix != ".lock"
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    """None where it is gone or closed."""
+    with suppress(FileNotFoundError, PermissionError), os.scandir(folder) as entries:
+        return list(entries)
+    return []
 
 
-def sweep(workspace: Workspace, common_dir: Path, trash: Path) -> None:
+def _is_ref(entry: os.DirEntry[str]) -> bool:
+    if not entry.is_file(follow_symlinks=False) or entry.name.endswith(".lock"):
+        return False
+    return bool(_OID.fullmatch(start_of(entry).decode("ascii", "replace").removesuffix("\n")))
+
+
+def sweep(workspace: Workspace, place: Place) -> None:
     """Leaves nothing but the work branch itself where the agent could write refs and reflogs; its tips are kept by now."""
     if workspace.branch is None:
         return
-    disarm(workspace, common_dir)
-    branch = common_dir / workspace.branch
-    left = (
-        [path for path in branch.parent.iterdir() if path != branch or path.is_dir()] if branch.parent.is_dir() else []
-    )
-    logs = (common_dir / "logs" / workspace.branch).parent
-    if left or os.path.lexists(logs):
-        removal.discard(*left, logs, trash=trash)
-        removal.remove_if_empty(trash)
+    folder, _, name = workspace.branch.rpartition("/")
+    entries = _entries(f"{place.common_dir}/{folder}")
+    left = [Path(entry) for entry in entries if entry.name != name or not _is_ref(entry)]
+    logs = f"{place.common_dir}/logs/{folder}"
+    if not removal.remove_if_empty(logs):
+        left.append(Path(logs))
+    removal.put(*left, trash=place.trash, elsewhere=place.admin_trash)
 
 
 def tips(workspace: Workspace, refs: Refs, own: Mapping[RefName, CommitId]) -> tuple[CommitId, ...]:
@@ -63,9 +75,9 @@ def own_refs(workspace: Workspace, refs: Refs) -> dict[RefName, CommitId]:
 
 def replaced_link(workspace: Workspace) -> str | None:
     """A sentence when the worktree's `.git` file is not the one that the harness wrote."""
-    entry = workspace.path / ".git"
+    entry = f"{workspace.path}/.git"
     try:
-        is_file = stat.S_ISREG(entry.lstat().st_mode)
+        is_file = stat.S_ISREG(os.lstat(entry).st_mode)
         content = start_of(entry) if is_file else b""
     except FileNotFoundError:
         return "the agent removed the workspace's .git file"

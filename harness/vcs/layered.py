@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Iterable
 from functools import partial
@@ -17,6 +16,7 @@ from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
 from harness.vcs.templates import Template
 from harness.vcs.upper import Reader
+from harness.vcs.workspace import copy_index
 
 _FILE_CLOCK = 5  # CLOCK_REALTIME_COARSE: what the kernel stamps files with, a little behind the other clock
 
@@ -24,15 +24,17 @@ _FILE_CLOCK = 5  # CLOCK_REALTIME_COARSE: what the kernel stamps files with, a l
 def fill(place: Place, private: PrivateDir, template: Template, tree: TreeId) -> None:
     """Mounts the shared checkout; where the start point differs from it, git itself writes the difference above it."""
     overlay.mount(place, template.files)
+    theirs, own = f"{template.path}/index", str(place.index)
     if tree != template.tree:
-        shutil.copy2(template.index, place.index)
+        copy_index(theirs, own)
         private.git(place.tree, place.index).run("read-tree", "-m", "-u", template.tree, tree)
     elif time.clock_gettime(_FILE_CLOCK) >= template.second + 1:
         # The index vouches only for files that are older than itself, and from this second on every edit is newer.
-        os.utime(template.index, (template.second + 1, template.second + 1))
-        place.index.hardlink_to(template.index)
+        if os.stat(theirs).st_mtime != template.second + 1:  # noqa: PTH116 - for every workspace
+            os.utime(theirs, (template.second + 1, template.second + 1))
+        os.link(theirs, own)
     else:
-        shutil.copy2(template.index, place.index)
+        copy_index(theirs, own)
 
 
 class Layered:

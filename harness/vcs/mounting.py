@@ -10,6 +10,7 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 _NEW_MOUNTS = 0x00020000
@@ -17,6 +18,7 @@ _NEW_USER = 0x10000000
 _SLAVE, _RECURSIVE = 1 << 19, 1 << 14
 _DETACH, _NO_FOLLOW = 2, 8
 _entered: set[tuple[int, int]] = set()
+_thread = threading.local()
 
 
 def enter() -> None:
@@ -24,15 +26,17 @@ def enter() -> None:
 
     Without root it takes a user namespace too, which the system gives only to a process with a single thread.
     """
-    if _namespace() in _entered:
+    user = os.geteuid()
+    if getattr(_thread, "entered_as", None) == user:
         return
-    libc = _libc()
-    if os.geteuid() == 0:
-        _checked(libc.unshare(_NEW_MOUNTS), "a mount namespace")
-    else:
-        _own_user_namespace(libc)
-    _checked(libc.mount(b"none", b"/", None, _SLAVE | _RECURSIVE, None), "/")
-    _entered.add(_namespace())
+    if _namespace() not in _entered:
+        if user == 0:
+            _checked(_libc().unshare(_NEW_MOUNTS), "a mount namespace")
+        else:
+            _own_user_namespace(_libc())
+        _checked(_libc().mount(b"none", b"/", None, _SLAVE | _RECURSIVE, None), "/")
+        _entered.add(_namespace())
+    _thread.entered_as = user
 
 
 def rehearsed(problem: Callable[[], str]) -> str:
@@ -56,17 +60,22 @@ def rehearsed(problem: Callable[[], str]) -> str:
     return said or ("it could not be tried out" if failed else problem())
 
 
-def mount(kind: str, target: Path, options: str) -> None:
+def mount(kind: str, target: str, options: str) -> None:
     """Raises OSError with the kernel's reason."""
-    given = (kind.encode(), os.fsencode(target), kind.encode(), 0, os.fsencode(options))
-    _checked(_libc().mount(*given), str(target))
+    name = kind.encode()
+    _checked(_libc().mount(name, os.fsencode(target), name, 0, os.fsencode(options)), target)
 
 
-def unmount(target: Path) -> None:
-    """Takes the mount away; where something still uses it, the name is freed at once and the rest follows."""
-    libc = _libc()
-    if libc.umount2(os.fsencode(target), _NO_FOLLOW) != 0:
-        _checked(libc.umount2(os.fsencode(target), _NO_FOLLOW | _DETACH), str(target))
+def unmount(target: str) -> bool:
+    """Takes the mount away, if there is one; where something uses it, the name is freed and the rest follows."""
+    libc, place = _libc(), os.fsencode(target)
+    if libc.umount2(place, _NO_FOLLOW) == 0:
+        return True
+    # The kernel refuses for many reasons, and asks who may unmount before it asks what.
+    if not os.path.ismount(target):
+        return False
+    _checked(libc.umount2(place, _NO_FOLLOW | _DETACH), target)
+    return True
 
 
 def _namespace() -> tuple[int, int]:
@@ -82,8 +91,12 @@ def _own_user_namespace(libc: ctypes.CDLL) -> None:
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
 
 
+@cache
 def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
+    libc = ctypes.CDLL(None, use_errno=True)
+    words = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p)
+    libc.mount.argtypes, libc.umount2.argtypes = words, (ctypes.c_char_p, ctypes.c_int)
+    return libc
 
 
 def _checked(status: int, what: str) -> None:

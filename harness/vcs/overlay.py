@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.errors import EnvironmentProblem
 from harness.vcs import mounting, removal
-from harness.vcs.places import Place, make_private
+from harness.vcs.places import Place, make_private, make_roomy
 
 # Characters that separate options and layers in the one string that the kernel takes.
 _SEPARATORS = set(',:\\"\n')
@@ -30,7 +30,7 @@ def why_not(state_dir: Path) -> str:
 def _problem(state_dir: Path) -> str:
     """Really uses one: a file system may take the mount and then not know deletions or renames."""
     try:
-        make_private(state_dir)
+        make_roomy(state_dir)
         mounting.enter()
         with tempfile.TemporaryDirectory(prefix=".probe-", dir=state_dir) as scratch:
             return _try_out(Path(scratch))
@@ -47,7 +47,7 @@ def _try_out(scratch: Path) -> str:
         (scratch / "tree" / "new").write_bytes(b"new")
         left = sorted(path.name for path in (scratch / "tree").iterdir())
     finally:
-        mounting.unmount(scratch / "tree")
+        mounting.unmount(str(scratch / "tree"))
         for directory in (scratch / "work").rglob("*"):
             with suppress(OSError):
                 directory.chmod(0o700)
@@ -56,11 +56,14 @@ def _try_out(scratch: Path) -> str:
 
 def mount(place: Place, lower: Path) -> None:
     """Shows `lower` with the place's own changes at its tree; a mount that a crash interrupted is made anew."""
-    for directory in (place.tree, place.upper):
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if os.path.lexists(place.work):
+    try:
+        os.mkdir(place.layers, 0o700)  # noqa: PTH102 - every workspace comes by here, and pathlib looks first
+        os.mkdir(place.upper, 0o700)  # noqa: PTH102 - as above
+    except (FileNotFoundError, FileExistsError):
+        make_private(place.tree)
+        make_private(place.upper)
         removal.discard(place.work, trash=place.trash)
-    place.work.mkdir(mode=0o700)
+    os.mkdir(place.work, 0o700)  # noqa: PTH102 - as above
     try:
         mounting.enter()
         _mount(lower, place.upper, place.work, place.tree)
@@ -72,17 +75,14 @@ def mount(place: Place, lower: Path) -> None:
 
 
 def is_mounted(place: Place) -> bool:
-    return place.tree.is_mount()
+    return os.path.ismount(place.tree)
 
 
 def unmount(place: Place) -> bool:
     """Whether there was anything to unmount; the changes stay in the upper directory."""
-    if place.tree.is_symlink() or not is_mounted(place):
-        return False
-    mounting.unmount(place.tree)
-    return True
+    return mounting.unmount(str(place.tree))
 
 
 def _mount(lower: Path, upper: Path, work: Path, tree: Path) -> None:
     options = _PRIVILEGED if os.geteuid() == 0 else _UNPRIVILEGED
-    mounting.mount("overlay", tree, f"lowerdir={lower},upperdir={upper},workdir={work},{options}")
+    mounting.mount("overlay", str(tree), f"lowerdir={lower},upperdir={upper},workdir={work},{options}")

@@ -6,19 +6,23 @@ import fcntl
 import hashlib
 import os
 import re
+import struct
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from harness.errors import Busy, UsageError
 from harness.model.ids import RunId
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
-_LOCK_PATIENCE_S = 60.0
 _LOCK_PAUSE_S = 0.01
+_REMEMBERED = 256
+# linux/fs.h and ext4.h; other systems refuse the request, and then nothing is lost.
+_GET_FLAGS, _SET_FLAGS, _TOP_DIRECTORY = 0x80086601, 0x40086602, 0x00020000
+_FLAGS = struct.Struct("i")
 
 
 @dataclass(frozen=True)
@@ -65,20 +69,18 @@ class Place:
 
     @cached_property
     def trash(self) -> Path:
-        return self.run_dir / "trash" / self.name
+        """Of the whole run: what is in it is no workspace any more."""
+        return self.run_dir / "trash"
 
     @cached_property
-    def aside(self) -> str:
-        """How half-made admin directories of this state directory, and of no other, are called."""
-        return f"orchestrix-new.{self._digest}."
+    def aside(self) -> Path:
+        """The admin directory while it is being made; the name belongs to this state directory and no other."""
+        return self.common_dir / f"orchestrix-new.{_digest(self.run_dir.parent)}.{self.run}.{self.name}"
 
     @cached_property
     def admin_trash(self) -> Path:
-        return self.common_dir / f"orchestrix-trash.{self._digest}"
-
-    @cached_property
-    def _digest(self) -> str:
-        return hashlib.sha256(os.fsencode(self.run_dir.parent)).hexdigest()[:12]
+        """For what stands in the git dir, where that is on another file system than the run."""
+        return git_trash(self.run_dir.parent, self.common_dir)
 
     @cached_property
     def admin(self) -> Path:
@@ -86,6 +88,7 @@ class Place:
         return self.common_dir / "worktrees" / f"orchestrix.{self.run}.{self.name}"
 
 
+@lru_cache(_REMEMBERED)
 def place(state_dir: Path, common_dir: Path, run: RunId, name: str) -> Place:
     """Checks the name: it becomes a file name and part of a worktree's id."""
     if not _NAME.fullmatch(name) or name.endswith((".lock", ".")) or ".." in name:
@@ -93,27 +96,62 @@ def place(state_dir: Path, common_dir: Path, run: RunId, name: str) -> Place:
     return Place(run, name, state_dir / run, common_dir)
 
 
-def make_private(directory: Path) -> None:
+def git_trash(state_dir: Path, common_dir: Path) -> Path:
+    return common_dir / f"orchestrix-trash.{_digest(state_dir)}"
+
+
+@lru_cache(_REMEMBERED)
+def _digest(state_dir: Path) -> str:
+    return hashlib.sha256(os.fsencode(state_dir)).hexdigest()[:12]
+
+
+def make_private(directory: Path | str) -> None:
     """Makes a directory and those above it that are missing, closed to everybody else."""
-    if directory.is_dir():
-        return
-    for missing in reversed([place for place in (directory, *directory.parents) if not place.is_dir()]):
-        missing.mkdir(mode=0o700, exist_ok=True)
+    try:
+        os.mkdir(directory, 0o700)  # noqa: PTH102 - a string where it is called often
+    except FileNotFoundError:
+        make_private(Path(directory).parent)
+        make_private(directory)
+    except FileExistsError:
+        if not os.path.isdir(directory):  # noqa: PTH112 - as above
+            raise
+
+
+def make_roomy(directory: Path) -> None:
+    """Makes one like that whose subdirectories are far apart on the disk, where the file system can do that.
+
+    ext4 gives an inode that was deleted within the last minute to nobody, and looks at each of them again for every
+    new file nearby: thousands of files right after thousands were removed take many times as long.
+    """
+    make_private(directory)
+    with suppress(OSError):
+        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            (flags,) = _FLAGS.unpack(fcntl.ioctl(handle, _GET_FLAGS, bytes(_FLAGS.size)))
+            if not flags & _TOP_DIRECTORY:
+                fcntl.ioctl(handle, _SET_FLAGS, _FLAGS.pack(flags | _TOP_DIRECTORY))
+        finally:
+            os.close(handle)
 
 
 def found(state_dir: Path, common_dir: Path) -> list[Place]:
     """Every workspace of which anything is on disk, whole or not."""
     names: set[tuple[str, str]] = set()
-    for run_dir in state_dir.iterdir() if state_dir.is_dir() else ():
-        names.update((run_dir.name, tree.name) for tree in _listed(run_dir / "trees"))
-        names.update((run_dir.name, kept.stem) for kept in _listed(run_dir / "kept"))
-        names.update((run_dir.name, layers.name) for layers in _listed(run_dir / "layers"))
+    for run in _listed(state_dir):
+        for folder in ("trees", "layers"):
+            names.update((run, name) for name in _listed(state_dir / run / folder))
+        names.update((run, kept.rpartition(".")[0]) for kept in _listed(state_dir / run / "kept"))
     for admin in _listed(common_dir / "worktrees"):
-        _, _, rest = admin.name.partition("orchestrix.")
+        _, _, rest = admin.partition("orchestrix.")
         run, dot, name = rest.partition(".")
-        if dot and names_tree(admin, state_dir / run / "trees" / name):
+        if dot and names_tree(common_dir / "worktrees" / admin, state_dir / run / "trees" / name):
             names.add((run, name))
     return [place(state_dir, common_dir, RunId(run), name) for run, name in sorted(names)]
+
+
+def half_made(state_dir: Path, common_dir: Path, run: RunId) -> list[Path]:
+    """What a run that died left in the git dir when it was just making an admin directory."""
+    return list(common_dir.glob(f"orchestrix-new.{_digest(state_dir)}.{run}.*"))
 
 
 def names_tree(admin: Path, tree: Path) -> bool:
@@ -124,15 +162,11 @@ def names_tree(admin: Path, tree: Path) -> bool:
         return False
 
 
-def _listed(directory: Path) -> list[Path]:
-    return list(directory.iterdir()) if directory.is_dir() else []
-
-
-@contextmanager
-def repository_lock(state_dir: Path) -> Iterator[None]:
-    """One change of worktree bookkeeping at a time, across threads and processes; raises Busy after a minute."""
-    with exclusive(state_dir / "lock", _LOCK_PATIENCE_S):
-        yield
+def _listed(directory: Path) -> list[str]:
+    try:
+        return os.listdir(directory)  # noqa: PTH208 - names are all that is wanted
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 @contextmanager

@@ -31,6 +31,11 @@ def fill(layout: Layout, private: PrivateDir, tree: Path, copy: Sequence[str], l
     return bool(found or link)
 
 
+def is_wanted(layout: Layout, copy: Sequence[str], link: Sequence[str]) -> bool:
+    """Whether anything could be brought at all."""
+    return bool(copy or link) or (layout.root / INCLUDE_FILE).is_file()
+
+
 def untracked(git: Git, tree: Path) -> dict[str, str]:
     """Files of a fresh workspace that git would take for new work, and how to tell that nobody touched them since."""
     listed = git.run("ls-files", "--others", "--exclude-standard", "-z").items()

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from harness.errors import MACHINE_FAULTS
@@ -19,9 +20,12 @@ from harness.vcs.repo import Layout
 _RULES = ("info/attributes", "info/exclude", "user-attributes", "user-excludes")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PrivateDir:
-    """Where git runs for snapshots, checkouts and merges; new objects land in the user's object store."""
+    """Where git runs for snapshots, checkouts and merges; new objects land in the user's object store.
+
+    It never changes once it is made, so that what it says is read once.
+    """
 
     path: Path
     shared_objects: Path
@@ -31,19 +35,22 @@ class PrivateDir:
         """For objects that need not outlive one call."""
         return self.path / "objects"
 
-    @property
+    @cached_property
     def settings(self) -> str:
         """Names what decides how files are written and ignored here: the same settings give the same text."""
         digest = hashlib.sha256()
-        for name in ("config", *_RULES):
-            content = _read(self.path / name)
+        for content in (_read(self.path / "config"), *self._rules.values()):
             digest.update(content.replace(os.fsencode(self.path), b"") + b"\0")
         return digest.hexdigest()[:16]
 
     def has_rules(self, *names: str) -> bool:
         """Whether one of these files of the user says anything at all."""
-        lines = [line.strip() for name in names for line in _read(self.path / name).splitlines()]
+        lines = [line.strip() for name in names for line in self._rules[name].splitlines()]
         return any(line and not line.startswith(b"#") for line in lines)
+
+    @cached_property
+    def _rules(self) -> dict[str, bytes]:
+        return {name: _read(self.path / name) for name in _RULES}
 
     def git(self, work_tree: Path, index: Path | None = None) -> Git:
         return Git(self.path, work_tree, index, objects=self.shared_objects, alternate=self.own_objects)

@@ -43,6 +43,7 @@ from harness.vcs.objects import Objects
 from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
 from harness.vcs.refs import Refs
+from harness.vcs.room import Room
 from harness.vcs.snapshot import Taken
 from harness.vcs.tamper import Tripwire
 from harness.vcs.templates import Templates
@@ -64,6 +65,7 @@ class Repository:
         self._merger = Merger(self._objects, self._landmarks)
         self._background = Background()
         self._templates = Templates(self.state_dir / "_templates", self._objects, self._landmarks, self._background.do)
+        self._room = Room(self.state_dir)
         self._tripwires: dict[RunId, Tripwire] = {}
         self._private: dict[RunId | None, PrivateDir] = {}
         self._run: RunId | None = None
@@ -170,9 +172,9 @@ class Repository:
     def open_workspace(self, run: RunId, name: str, start: CommitId, branch: RefName | None) -> Workspace:
         """A new worktree at `start`, on `branch` (created, or moved here) or detached; left-overs are removed first."""
         place = self._place(run, name)
-        if os.path.lexists(place.tree) or os.path.lexists(place.admin):
+        if worktrees.is_left(place):
             self._background.settle()
-        worktrees.remove(place)
+            worktrees.remove(place)
         if branch is not None:
             with self._lock:
                 old = self._refs.read(branch)
@@ -186,6 +188,14 @@ class Repository:
         layers = partial(layered.fill, private=own, template=template, tree=tree)
         return worktrees.create(place, worktrees.Card(start, branch, template=template.tree), layers)
 
+    def warm(self, run: RunId, start: CommitId) -> None:
+        """Begins with what the first workspace at `start` will need, and returns at once; harmless where it fails.
+
+        Called after `choose_workspaces`: it starts a thread.
+        """
+        if self.workspace_kind.name == "overlay":
+            self._background.do(self._templates.warm, self._private_of(run), self.tree_of(start))
+
     def choose_workspaces(self, mode: kinds.Mode, against: str = "") -> WorkspaceKind:
         """How workspaces are made from now on; `against` says why an overlay would not be right here.
 
@@ -196,15 +206,18 @@ class Repository:
         if self.workspace_kind.name == "checkout" and any(self.state_dir.glob("*/layers/*")):
             # What an earlier coordinator left is mounted again, for the threads to come as well.
             overlay.why_not(self.state_dir)
+        self._room.look()
         return self.workspace_kind
 
     def prepare(self, run: RunId, name: str, copy: Sequence[str], link: Sequence[str]) -> None:
         """Brings `.worktreeinclude`, copy patterns and links from the user's checkout into a fresh workspace."""
-        place, own = self._place(run, name), self._private_of(run)
-        card = worktrees.read_card(place)
-        if card is None:
+        place = self._place(run, name)
+        if not place.card.is_file():
             raise NotFound(f"run {run} has no workspace {name}", hint="open it first")
-        if prepare.fill(self.layout, own, place.tree, copy, link):
+        if not prepare.is_wanted(self.layout, copy, link):
+            return
+        own, card = self._private_of(run), worktrees.read_card(place)
+        if card is not None and prepare.fill(self.layout, own, place.tree, copy, link):
             left = prepare.untracked(own.git(place.tree, place.index), place.tree)
             worktrees.write_card(place, dataclasses.replace(card, prepared=left))
 
@@ -216,10 +229,12 @@ class Repository:
         """A workspace that an earlier coordinator made, if it is whole."""
         place = self._place(run, name)
         found = worktrees.find(place)
-        card = worktrees.read_card(place) if found else None
-        if card is not None and card.template is not None and not overlay.is_mounted(place):
+        if found is None:
+            return None
+        workspace, card = found
+        if card.template is not None and not overlay.is_mounted(place):
             overlay.mount(place, self._templates.having(self._private_of(run), card.template, place.tree).files)
-        return found
+        return workspace
 
     def workspace_path(self, run: RunId, name: str) -> Path:
         """Where `open_workspace` will make it."""
@@ -263,8 +278,7 @@ class Repository:
     def sweep_refs(self, workspace: Workspace) -> None:
         """Removes what an agent left among the refs besides its work branch; call it when its commits are kept."""
         run = RunId(workspace.path.parent.parent.name)
-        with places.repository_lock(self.state_dir):
-            agent_git.sweep(workspace, self.common_dir, self._place(run, workspace.name).admin_trash)
+        agent_git.sweep(workspace, self._place(run, workspace.name))
 
     def tracked(self, folder: str) -> frozenset[str]:
         """The paths below a folder of the user's checkout that git tracks there."""
@@ -293,15 +307,21 @@ class Repository:
 
     def forget_run(self, run: RunId) -> None:
         """Removes the run's private git dir and whatever else is left of it here; its workspaces first."""
-        for owner, name, _ in self.workspaces():
-            if owner == run:
-                self.remove_workspace(run, name)
+        self._background.settle()
+        for place in places.found(self.state_dir, self.common_dir):
+            if place.run == run:
+                worktrees.retire(place)
+                self._templates.release(place.tree)
         self._merger.close()
         with self._lock:
             self._private.pop(run, None)
             self._tripwires.pop(run, None)
             self._run = None if self._run == run else self._run
-        removal.discard(self.state_dir / run, trash=self.state_dir / "_trash")
+        left = places.half_made(self.state_dir, self.common_dir, run)
+        trash, of_git = self.state_dir / "_trash", places.git_trash(self.state_dir, self.common_dir)
+        removal.put(self.state_dir / run, *left, trash=trash, elsewhere=of_git)
+        removal.empty(trash)
+        removal.remove_if_empty(self.common_dir / "worktrees")
         self._templates.evict()
 
     # The parent
@@ -360,8 +380,11 @@ class Repository:
         return snapshot.take(own.git(workspace.path), workspace.private_index, gitlinks, left_out)
 
     def _retire(self, place: Place) -> None:
-        worktrees.retire(place)
+        overlaid = worktrees.retire(place)
         self._templates.release(place.tree)
+        if not overlaid or self._room.is_short():
+            removal.empty(place.trash)
+            self._room.look()
 
     def _agent_commits(self, run: RunId, workspace: Workspace) -> tuple[tuple[CommitId, ...], list[str]]:
         """Tips of the agent that are in the object store, and what people should know; refs to nothing are undone."""
@@ -386,6 +409,7 @@ class Repository:
             self._run = run
             if run not in self._private:
                 name = Path(run) / "git" if run else Path("_shared") / private.fingerprint(self.layout, self._effective)
+                places.make_roomy(self.state_dir)
                 self._private[run] = private.ensure(self.state_dir / name, self.layout, self._effective)
             return self._private[run]
 

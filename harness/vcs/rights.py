@@ -6,6 +6,7 @@ alternate. Only the worktree's admin directory and the step's own ref directory 
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from harness.model.changes import Workspace
@@ -23,14 +24,18 @@ def own_objects(workspace: Workspace) -> Path:
 def of(workspace: Workspace, common_dir: Path) -> AgentRights:
     """The rights of this workspace's agent; its object directory is made ready."""
     objects = own_objects(workspace)
-    (objects / "info").mkdir(parents=True, exist_ok=True)
-    (objects / "info" / "alternates").write_text(f"{_SHARED_OBJECTS}\n", encoding="utf-8")
+    # Once: what an agent left there may lead anywhere.
+    if not os.path.lexists(objects):
+        os.makedirs(f"{objects}/info")  # noqa: PTH103 - for every step, as all of this
+        with open(f"{objects}/info/alternates", "w", encoding="utf-8") as file:  # noqa: PTH123 - as above
+            file.write(f"{_SHARED_OBJECTS}\n")
     writable = [workspace.admin, objects]
     if workspace.branch is not None:
-        folder = Path(workspace.branch).parent
+        folder = workspace.branch.rpartition("/")[0]
         writable += [common_dir / folder, common_dir / "logs" / folder]
     for path in writable:
-        path.mkdir(parents=True, exist_ok=True)
+        if not os.path.isdir(path):  # noqa: PTH112 - as above
+            path.mkdir(parents=True, exist_ok=True)
     shared = common_dir / "objects"
     return AgentRights(
         writable=tuple(writable),

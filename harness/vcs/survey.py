@@ -111,7 +111,7 @@ def head_commit(entry: Path) -> str | None:
     return None
 
 
-def start_of(path: Path) -> bytes:
+def start_of(path: str | os.PathLike[str]) -> bytes:
     """The first bytes of a file that may be anything by now: no link is followed and no pipe waited for."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:

@@ -32,25 +32,16 @@ _INDEX_HEADER = struct.Struct(">4sLL")
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """One shared checkout; `second` is when its last file was written."""
+    """One shared checkout of `count` files; `second` is when the last of them was written."""
 
     tree: TreeId
     path: Path
     second: int
+    count: int
 
     @property
     def files(self) -> Path:
         return self.path / "tree"
-
-    @property
-    def index(self) -> Path:
-        return self.path / "index"
-
-    @property
-    def count(self) -> int:
-        """How many files it holds."""
-        with self.index.open("rb") as file:
-            return int(_INDEX_HEADER.unpack(file.read(_INDEX_HEADER.size))[2])
 
 
 class Templates:
@@ -61,6 +52,7 @@ class Templates:
     ) -> None:
         """`later` does something while others work."""
         self._folder = folder
+        self._trash = folder / "trash"
         self._later = later
         self._objects = objects
         self._landmarks = landmarks
@@ -94,6 +86,12 @@ class Templates:
         with self._lock:
             return self._opened(private, tree, private.settings, user)
 
+    def warm(self, private: PrivateDir, tree: TreeId) -> None:
+        """Has the tree's own ready for whoever asks next; nobody waits, so what goes wrong is told to who needs it."""
+        with suppress(OrchestrixError, OSError), self._lock:
+            if _name(tree, private.settings) not in self._held:
+                self._hold(*self._locked(private, tree, private.settings))
+
     def release(self, user: Path) -> None:
         """The workspace is gone; what it stood on stays for the next one until there is no room."""
         with self._lock:
@@ -111,7 +109,7 @@ class Templates:
                 if excess > 0 and card.parent.name not in self._users.values():
                     self._let_go(card.parent.name)
                     if _is_free(card):
-                        removal.discard(card.parent, trash=self._folder / "trash")
+                        removal.discard(card.parent, trash=self._trash)
                         excess -= sizes[card]
 
     def _cards(self) -> Iterator[Path]:
@@ -171,28 +169,33 @@ class Templates:
                     )
                 card.unlink()
             if not card.exists():
-                _make(private, tree, path, self._folder / "trash")
+                places.make_roomy(self._folder)
+                removal.discard(path, trash=self._trash)
+                _make(private, tree, path)
             os.utime(card)
             handle = os.open(card, os.O_RDONLY | os.O_CLOEXEC)
             fcntl.flock(handle, fcntl.LOCK_SH)
-        return Template(tree, path, json.loads(card.read_text(encoding="utf-8"))["second"]), handle
+        second = json.loads(card.read_text(encoding="utf-8"))["second"]
+        return Template(tree, path, second, _count(path / "index")), handle
 
 
 def _name(tree: TreeId, settings: str) -> str:
     return f"{tree}-{settings}"
 
 
-def _make(private: PrivateDir, tree: TreeId, path: Path, trash: Path) -> None:
+def _make(private: PrivateDir, tree: TreeId, path: Path) -> None:
     """The card comes last: without one the directory is what a crash left."""
-    if os.path.lexists(path):
-        removal.discard(path, trash=trash)
-    removal.sweep(trash)
     places.make_private(path / "tree")
     private.git(path / "tree", path / "index").run("read-tree", "--reset", "-u", tree)
     second = int((path / "index").stat().st_mtime)
     aside = path / "card.new"
     aside.write_text(json.dumps({"second": second}), encoding="utf-8")
     aside.rename(path / "card.json")
+
+
+def _count(index: Path) -> int:
+    with index.open("rb") as file:
+        return int(_INDEX_HEADER.unpack(file.read(_INDEX_HEADER.size))[2])
 
 
 def _is_intact(private: PrivateDir, path: Path) -> bool:

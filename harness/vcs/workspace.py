@@ -5,10 +5,9 @@ Order: branch, files and pristine index, `.git` file, admin directory (renamed i
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,8 @@ from harness.model.ids import CommitId, RefName, TreeId
 from harness.vcs import overlay, places, removal
 from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
+
+_CHUNK = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +38,10 @@ def create(place: Place, card: Card, fill: Callable[[Place], None]) -> Workspace
 
     `fill` brings the files of the start point into the tree and writes the pristine index.
     """
-    for directory in (place.tree.parent, place.index.parent, place.private.parent):
-        places.make_private(directory)
-    for directory in (place.tree, place.private):
-        directory.mkdir(mode=0o700)
+    _make_homes(place, roomy=card.template is None)
     fill(place)
-    (place.tree / ".git").write_bytes(b"gitdir: " + os.fsencode(place.admin) + b"\n")
-    with places.repository_lock(place.run_dir.parent):
-        _register(place, card.start, card.branch)
+    _write(f"{place.tree}/.git", b"gitdir: " + os.fsencode(place.admin) + b"\n")
+    _register(place, card.start, card.branch)
     write_card(place, card)
     return _workspace(place, card)
 
@@ -54,41 +51,50 @@ def check_out(place: Place, private: PrivateDir, tree: TreeId) -> None:
     private.git(place.tree, place.index).run("read-tree", "--reset", "-u", tree)
 
 
-def find(place: Place) -> Workspace | None:
-    """The workspace, if it is whole."""
+def find(place: Place) -> tuple[Workspace, Card] | None:
+    """The workspace, if it is whole, and what is remembered of it."""
     card = read_card(place)
     whole = place.tree.is_dir() and place.index.is_file() and place.admin.is_dir()
-    return _workspace(place, card) if card and whole else None
+    return (_workspace(place, card), card) if card and whole else None
+
+
+def is_left(place: Place) -> bool:
+    """Whether there is anything of this name, whole or not."""
+    return os.path.lexists(place.tree) or _has_parts(place)
 
 
 def remove(place: Place) -> None:
     """Removes worktree and bookkeeping, also half-made ones; raises EnvironmentProblem when something resists."""
     retire(place)
-    removal.remove_if_empty(place.tree)
-    _discard(place, place.tree)
+    if not removal.remove_if_empty(place.tree):
+        removal.put(place.tree, trash=place.trash)
+    _put_of_git(place, place.aside)
+    removal.empty(place.trash)
+    removal.remove_if_empty(place.admin.parent)
 
 
-def retire(place: Place) -> None:
-    """Removes everything but the empty directory that an overlay was mounted on.
+def retire(place: Place) -> bool:
+    """Moves everything into the run's trash, but the empty directory that an overlay was mounted on.
 
     A sandbox that is just being set up has a copy of that mount, and stumbles when the directory below it goes.
+    Returns whether it was a mounted overlay: then what is in the trash is only what the step wrote.
     """
-    if not any(map(os.path.lexists, (place.card, place.index, place.layers, place.private, place.admin))):
-        return
+    if not _has_parts(place):
+        return False
     place.card.unlink(missing_ok=True)
-    with places.repository_lock(place.run_dir.parent):
-        _unregister(place)
-    overlaid = overlay.unmount(place)
-    _discard(place, place.layers, place.private, *(() if overlaid else (place.tree,)))
+    _put_of_git(place, place.admin)
+    overlaid = os.path.lexists(place.layers) and overlay.unmount(place)
+    removal.put(place.layers, place.private, *(() if overlaid else (place.tree,)), trash=place.trash)
     place.index.unlink(missing_ok=True)
-    removal.sweep(place.trash)
-    removal.remove_if_empty(place.trash)
+    return overlaid
 
 
-def _discard(place: Place, *paths: Path) -> None:
-    if any(map(os.path.lexists, paths)):
-        removal.discard(*paths, trash=place.trash)
-        removal.remove_if_empty(place.trash)
+def _has_parts(place: Place) -> bool:
+    return any(map(os.path.lexists, (place.index, place.private, place.card, place.layers, place.admin)))
+
+
+def _put_of_git(place: Place, path: Path) -> None:
+    removal.put(path, trash=place.trash, elsewhere=place.admin_trash)
 
 
 def write_card(place: Place, card: Card) -> None:
@@ -99,10 +105,9 @@ def write_card(place: Place, card: Card) -> None:
         "prepared": dict(card.prepared),
         "template": card.template,
     }
-    handle, aside = tempfile.mkstemp(dir=place.run_dir)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(content, file)
-    Path(aside).replace(place.card)
+    aside = f"{place.run_dir}/{place.name}.card.new"
+    _write(aside, json.dumps(content).encode())
+    os.replace(aside, place.card)  # noqa: PTH105 - strings where every workspace comes by
 
 
 def read_card(place: Place) -> Card | None:
@@ -127,29 +132,73 @@ def _workspace(place: Place, card: Card) -> Workspace:
     return Workspace(place.name, place.tree, card.start, card.branch, place.admin, place.index, place.private)
 
 
+def _make_homes(place: Place, *, roomy: bool) -> None:
+    """The first workspace of a run makes what is above them; checkouts, which are large, are kept far apart."""
+    for directory in (place.tree, place.private):
+        try:
+            os.mkdir(directory, 0o700)  # noqa: PTH102 - every workspace comes by here, and pathlib looks first
+        except FileNotFoundError:
+            for folder in (place.tree.parent, place.card.parent, place.private.parent):
+                places.make_private(folder)
+            if roomy:
+                places.make_roomy(place.tree.parent)
+            os.mkdir(directory, 0o700)  # noqa: PTH102 - as above
+
+
 def _register(place: Place, start: CommitId, branch: RefName | None) -> None:
     """Builds the admin directory aside: git never sees a half-made entry."""
-    if os.path.lexists(place.admin):
+    aside, admin = str(place.aside), str(place.admin)
+    try:
+        os.mkdir(aside, 0o755)  # noqa: PTH102 - strings, as above
+    except FileExistsError:
+        _put_of_git(place, place.aside)
+        os.mkdir(aside, 0o755)  # noqa: PTH102 - as above
+    _write(f"{aside}/HEAD", f"ref: {branch}\n".encode() if branch else f"{start}\n".encode())
+    _write(f"{aside}/commondir", b"../..\n")
+    _write(f"{aside}/gitdir", os.fsencode(place.tree) + b"/.git\n")
+    _write(f"{aside}/locked", f"orchestrix run {place.run}\n".encode())
+    copy_index(str(place.index), f"{aside}/index")
+    try:
+        _rename(aside, admin)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            raise
         raise EnvironmentProblem(
-            f"{place.admin} belongs to another worktree", hint="see `git worktree list`; remove the stale entry"
-        )
-    place.admin.parent.mkdir(exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=place.aside, dir=place.common_dir))
-    files = {
-        "HEAD": f"ref: {branch}\n" if branch else f"{start}\n",
-        "commondir": "../..\n",
-        "gitdir": f"{place.tree / '.git'}\n",
-        "locked": f"orchestrix run {place.run}\n",
-    }
-    for name, content in files.items():
-        (aside / name).write_bytes(os.fsencode(content))
-    shutil.copy2(place.index, aside / "index")
-    aside.chmod(0o755)
-    aside.rename(place.admin)
+            f"{admin} belongs to another worktree", hint="see `git worktree list`; remove the stale entry"
+        ) from error
 
 
-def _unregister(place: Place) -> None:
-    removal.discard(*place.common_dir.glob(f"{place.aside}*"), place.admin, trash=place.admin_trash)
-    removal.sweep(place.admin_trash)
-    for directory in (place.admin_trash, place.admin.parent):
-        removal.remove_if_empty(directory)
+def _rename(aside: str, admin: str) -> None:
+    """Whoever removes the last worktree, git too, takes the directory of all of them away."""
+    while True:
+        try:
+            return os.rename(aside, admin)  # noqa: PTH104 - as above
+        except FileNotFoundError:
+            if not os.path.lexists(aside):
+                raise
+            Path(admin).parent.mkdir(exist_ok=True)
+
+
+def copy_index(source: str, target: str) -> None:
+    """With the time that it has: an index vouches only for files that are older than itself."""
+    reader = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        writer = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        try:
+            while os.sendfile(writer, reader, None, _CHUNK):
+                pass
+            found = os.fstat(reader)
+            os.utime(writer, ns=(found.st_atime_ns, found.st_mtime_ns))
+        finally:
+            os.close(writer)
+    finally:
+        os.close(reader)
+
+
+def _write(path: str, content: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    try:
+        while content:
+            content = content[os.write(handle, content) :]
+    finally:
+        os.close(handle)

@@ -143,7 +143,7 @@ def test_any_half_made_workspace_is_recognised_and_replaced(checkout: Checkout, 
             shutil.rmtree(vcs._place(RUN, "0").layers, ignore_errors=True)
         for path in reversed(_interruptions(vcs)[done:]):
             shutil.rmtree(path, ignore_errors=True) if Path(path).is_dir() else Path(path).unlink(missing_ok=True)
-        (vcs.common_dir / f"{vcs._place(RUN, '0').aside}abc").mkdir(exist_ok=True)
+        (vcs._place(RUN, "0").aside / "half").mkdir(parents=True)
         assert vcs.find_workspace(RUN, "0") is None
         assert [name for _, name, _ in vcs.workspaces()] == (["0"] if done else [])
         finish(RUN, "0")
