@@ -74,6 +74,12 @@ class Project:
 
         return choose(self.settings.sandbox)
 
+    def begin(self) -> None:
+        """Starts what a run will ask for and another process finds out; whoever has other work first saves the time."""
+        from harness.sandbox import choice  # noqa: PLC0415 - only a run needs it
+
+        choice.begin(self.settings.sandbox)
+
     @property
     def model_access(self) -> Access | None:
         """How the configured model is reached; None where none is configured."""
@@ -187,7 +193,7 @@ class Project:
         from harness.orchestrator.drive import drive  # noqa: PLC0415 - as above
         from harness.sandbox import environment  # noqa: PLC0415 - as above
 
-        self.choose_workspaces()
+        self.workspaces  # noqa: B018 - chosen before the first thread starts
         return Parts(
             store=self.store,
             vcs=self.repository,
@@ -215,7 +221,8 @@ class Project:
         """Where a run that replays keeps its recording."""
         return self.runs_dir / run_id / "replay.zip"
 
-    def choose_workspaces(self) -> WorkspaceKind:
+    @cached_property
+    def workspaces(self) -> WorkspaceKind:
         """The kind of workspace that runs get here, and why."""
         against = ""
         if self.settings.keep:

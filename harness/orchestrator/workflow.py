@@ -6,9 +6,9 @@ The log outranks a checkpoint: one is only read where the database is gone, and 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -80,7 +80,9 @@ class WorkflowStateModel(BaseModel):
             tasks=tasks,
             current_task_id=next((task.task_id for task in tasks if task.status == "in_progress"), None),
             executed_nodes=[
-                line["payload"]["chosen_node"] for line in logs[top.run_id] if line["type"] == ev.RoutingDecision.type
+                json.loads(line.payload)["chosen_node"]
+                for line in store.lines(run_id)
+                if line.type == ev.RoutingDecision.type
             ],
             final_response=top.final_response,
             logs=logs,
@@ -93,8 +95,8 @@ class WorkflowStateModel(BaseModel):
             file.write(_encoded(head[:-1] + ', "logs": {'))
             for run, lines in self.logs.items():
                 file.write(_encoded(("" if run == self.workflow_id else ", ") + json.dumps(run) + ": ["))
-                for number, line in enumerate(lines):
-                    file.write(_encoded((", " if number else "") + json.dumps(line, ensure_ascii=False)))
+                for number, text in enumerate(_texts(lines)):
+                    file.write(_encoded((", " if number else "") + text))
                 file.write(b"]")
             file.write(b"}}")
 
@@ -133,15 +135,18 @@ def _family(store: Store, run_id: RunId) -> list[RunState]:
     return [state, *(found for child in below for found in _family(store, child))]
 
 
-class _Log:
-    """The lines of a run's log, read anew by whoever goes through them."""
+class _Log(NamedTuple):
+    """A run's log where it lies."""
 
-    def __init__(self, store: Store, run_id: RunId) -> None:
-        self._store = store
-        self._run_id = run_id
+    store: Store
+    run_id: RunId
 
-    def __iter__(self) -> Iterator[Logged]:
-        return ({"type": envelope.type, "payload": envelope.payload} for envelope in self._store.events(self._run_id))
+
+def _texts(log: _Log | Iterable[Logged]) -> Iterator[str]:
+    """The lines as JSON; those of the store are JSON already."""
+    if isinstance(log, _Log):
+        return (f'{{"type": "{line.type}", "payload": {line.payload}}}' for line in log.store.lines(log.run_id))
+    return (json.dumps(line, ensure_ascii=False) for line in log)
 
 
 def _encoded(text: str) -> bytes:

@@ -73,7 +73,7 @@ def _sandbox(project: Project) -> Iterator[Finding]:
 
 
 def _workspaces(project: Project) -> Iterator[Finding]:
-    kind = project.choose_workspaces()
+    kind = project.workspaces
     yield Finding("workspace", True, f"{kind.name}: {kind.why}")
 
 

@@ -126,10 +126,16 @@ def _agents(plan: Plan, parent: TaskId | None = None) -> Iterator[tuple[TaskId, 
 
 def start(project: Project, wanted: create.Request, wish: Wish, watch: Watch) -> RunState:
     """Runs the plan to its end; raises Interrupted on a signal, with the run left resumable."""
-    parts = project.parts()
+    project.workspaces  # noqa: B018 - chosen before the first thread starts
     run_id = new_id(project, wanted, wish)
     who = holder()
-    lease = parts.store.acquire(run_id, who)
+    lease = project.store.acquire(run_id, who)
+    try:
+        project.repository.warm(run_id, wanted.base)
+        parts = project.parts()
+    except BaseException:
+        project.store.release(lease)
+        raise
     if project.recording is not None:
         from harness.runs import replay  # noqa: PLC0415 - as above
 

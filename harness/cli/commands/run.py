@@ -60,6 +60,7 @@ def register(app: typer.Typer) -> None:
         }
         here = options.here(directory)
         project = dataclasses.replace(Project.at(here, flags), recording=replay)
+        project.begin()
         loaded = plans.load(plan, here)
         wish = start.Wish(base=base, into=into, run_id=run_id, budget=budgets.parse(budget or ()))
         wanted = start.request(project, loaded, wish)
