@@ -91,6 +91,7 @@ class Templates:
         with suppress(OrchestrixError, OSError), self._lock:
             if _name(tree, private.settings) not in self._held:
                 self._hold(*self._locked(private, tree, private.settings))
+        self._make_room()
 
     def release(self, user: Path) -> None:
         """The workspace is gone; what it stood on stays for the next one until there is no room."""

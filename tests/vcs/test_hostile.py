@@ -207,3 +207,16 @@ def test_the_users_checkout_is_byte_identical_after_everything(checkout: Checkou
     for ref, at in (vcs.refs_under("refs/heads/orchestrix/") | vcs.refs_under("refs/orchestrix/")).items():
         vcs.delete_ref(ref, at)
     assert fingerprint(checkout.root) == before
+
+
+def test_rights_that_are_asked_for_again_write_nothing_where_the_agent_was(vcs: Repository, tmp_path: Path) -> None:
+    """Its own object directory may lead anywhere by then."""
+    workspace = vcs.open_workspace(RUN, "0", vcs.resolve("HEAD"), BRANCH)
+    first = vcs.agent_rights(workspace)
+    info = workspace.private / "objects" / "info"
+    (info / "alternates").unlink()
+    info.rmdir()
+    (tmp_path / "precious").mkdir()
+    info.symlink_to(tmp_path / "precious")
+    assert vcs.agent_rights(workspace) == first
+    assert list((tmp_path / "precious").iterdir()) == []

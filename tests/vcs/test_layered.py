@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import random
 import shutil
@@ -17,9 +18,10 @@ import pytest
 from harness.errors import EnvironmentProblem
 from harness.model import limits
 from harness.model.ids import RunId, TaskId, work_branch
-from harness.vcs import layered, overlay, snapshot
+from harness.vcs import layered, overlay, snapshot, templates
 from harness.vcs import workspace as worktrees
 from harness.vcs.repository import Repository
+from harness.vcs.room import Room
 from tests.vcs.conftest import RUN, Checkout, as_a_mere_user, missing
 
 PR_SET_DUMPABLE = 4
@@ -191,6 +193,54 @@ def test_a_shared_checkout_is_prepared_while_others_work(
         kinds.append((vcs._place(RUN, name).upper / "README.md").exists())
         vcs.workspaces()  # waits for what is done in the background
     assert kinds == [True, False]
+
+
+def test_the_shared_checkout_is_begun_before_anybody_asks(
+    checkout: Checkout, vcs: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever comes meanwhile waits for it instead of making it again; what cannot be begun is harmless."""
+    made = []
+    real = templates._make
+    monkeypatch.setattr(templates, "_make", lambda *args: (made.append(args[1]), real(*args)))
+    start = vcs.resolve("HEAD")
+    vcs.warm(RUN, start)
+    workspace = vcs.open_workspace(RUN, "0", start, None)
+    assert (workspace.path / "README.md").read_text() == "hello\n"
+    vcs.workspaces()  # waits for what is done in the background
+    assert made == [vcs.tree_of(start)]
+    later = vcs.resolve(checkout.commit("later", **{"README.md": "later\n"}))
+    monkeypatch.setattr(templates, "_make", _no_room)
+    vcs.warm(RUN, later)
+    vcs.workspaces()
+
+
+def _no_room(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_what_an_overlay_leaves_waits_in_the_trash_until_the_disk_has_lost_much(
+    vcs: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of it is a workspace or in the git dir any more; it goes with the run at the latest."""
+    start, trash = vcs.resolve("HEAD"), vcs.state_dir / RUN / "trash"
+    much = 100 * limits.TRASH_BYTES
+    monkeypatch.setattr(Room, "_free", lambda _: (free, 0))
+    free = much
+    vcs.choose_workspaces("overlay")
+    for name, lost in (("0", 0), ("1", limits.TRASH_BYTES - 1), ("2", limits.TRASH_BYTES)):
+        free = much - lost
+        workspace = vcs.open_workspace(RUN, name, start, None)
+        (workspace.path / "work.txt").write_text("work")
+        vcs.retire_workspace(RUN, name)
+        vcs.workspaces()  # waits for what is done in the background
+        assert vcs.find_workspace(RUN, name) is None
+        assert not workspace.admin.exists()
+        assert trash.exists() == (lost < limits.TRASH_BYTES)
+    vcs.open_workspace(RUN, "3", start, None)
+    vcs.retire_workspace(RUN, "3")
+    vcs.forget_run(RUN)
+    assert not [path for path in vcs.state_dir.iterdir() if path.name in (RUN, "_trash")]
+    assert not [path for path in vcs.common_dir.iterdir() if path.name.startswith(("orchestrix", "worktrees"))]
 
 
 def test_a_shared_checkout_that_no_workspace_stands_on_makes_room_during_the_run(
