@@ -59,11 +59,12 @@ class Launcher:
 def template(folder: Path) -> Path:
     """Three steps: an action with a check, a program beside it, and one that stands on the first."""
     bench = Workbench(folder)
-    more = {f"more/{number}.txt": "more\n" for number in range(6)}
+    more = {f"more/{number}.txt": "more\n" for number in range(16)}
     bench.commit({"a.txt": "start\n", "b.txt": "start\n", "old.txt": "old\n", **more}, "Start")
     bench.plan(
         write("a.txt", "zero\n", checks=["test -s a.txt"]),
-        shell("echo one > b.txt; rm old.txt", title="program", owns=["b.txt", "old.txt"]),
+        # What is no plain file makes git take the snapshot.
+        shell("echo one > b.txt; rm old.txt; mkfifo pipe", title="program", owns=["b.txt", "old.txt"]),
         write("c.txt", "two\n", needs=[0]),
     )
     return folder
