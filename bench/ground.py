@@ -13,6 +13,7 @@ import os
 import struct
 import subprocess
 import tempfile
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Self
 
 _GETFLAGS, _SETFLAGS, _TOPDIR = 0x80086601, 0x40086602, 0x00020000
 _HANDS = 16
+_TRIALS, _REMEMBERED = 16, 12  # folders; what was removed in older ones is more than a minute ago
 _FLAGS = struct.Struct("@l")
 
 
@@ -40,9 +42,16 @@ class Ground:
         self._ends.close()
 
     def folder(self) -> Path:
-        """A new one; its random name keeps it away from where the last measurement was removed."""
+        """A new one. Where ext4 lays it depends on its name: of several, the one farthest from the last ones stays."""
         self._count += 1
-        return Path(tempfile.mkdtemp(prefix=f"{self._count:03}-", dir=self.root))
+        tried = [Path(tempfile.mkdtemp(prefix=f"{self._count:03}-", dir=self.root)) for _ in range(_TRIALS)]
+        inodes = {path: path.stat().st_ino for path in tried}
+        chosen = max(tried, key=lambda path: min((abs(inodes[path] - one) for one in self._lately), default=0))
+        for path in tried:
+            if path != chosen:
+                path.rmdir()
+        self._lately.append(inodes[chosen])
+        return chosen
 
     def at_end(self, act: Callable[[], object]) -> None:
         """What has to happen before the folders can go."""
@@ -59,6 +68,7 @@ class Ground:
 
     def _begin(self) -> None:
         self._count = 0
+        self._lately: deque[int] = deque(maxlen=_REMEMBERED)
         self._ends = contextlib.ExitStack()
         self.root = Path(
             self._ends.enter_context(tempfile.TemporaryDirectory(prefix="orchestrix-bench-", dir=self._parent))
