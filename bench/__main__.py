@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +23,12 @@ _INTERRUPTED = 130
 def main(arguments: list[str] | None = None) -> int:
     wanted = _arguments().parse_args(arguments)
     found = Found()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with Ground(wanted.folder) as ground:
+    # The first interrupt ends the measurement; what it leaves is removed to the last file.
+    with _on_interrupts(signal.SIG_IGN), Ground(wanted.folder) as ground:
         matrix = Matrix(ground, _tell, _names(wanted.workspace), wanted.rounds, wanted.tree)
         try:
-            matrix.measure(matrix.of_tree(wanted.steps or [8]) if wanted.tree else _sizes(wanted), found)
+            with _on_interrupts(signal.default_int_handler):
+                matrix.measure(matrix.of_tree(wanted.steps or [8]) if wanted.tree else _sizes(wanted), found)
         except KeyboardInterrupt:
             _tell("interrupted: this is what there is")
             code = _INTERRUPTED
@@ -35,6 +38,16 @@ def main(arguments: list[str] | None = None) -> int:
         print(json.dumps(_data(found)) if wanted.json else page.text(found), flush=True)
         _tell("removing everything")
     return code
+
+
+@contextlib.contextmanager
+def _on_interrupts(act: Any) -> Iterator[None]:
+    before = {number: signal.signal(number, act) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
 
 
 def _arguments() -> argparse.ArgumentParser:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from bench import __main__ as command
+from bench import ground as folders
 from bench import page, picture, sizes
 from bench.contenders import OVERLAY, PLAIN
 from bench.footprint import Footprint
@@ -91,6 +94,8 @@ def test_an_interrupted_measurement_prints_what_it_has(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Matrix, "measure", interrupted)
+    # Whoever is impatient and interrupts once more does not stop the removal.
+    monkeypatch.setattr(folders, "_remove_files", lambda _root: os.kill(os.getpid(), signal.SIGINT))
     assert command.main(["--page", str(target), "--in", str(tmp_path)]) == 130
     assert "| git worktree add, 20 files | git worktree add | 1000.0 | 1.00x |" in capsys.readouterr().out
     assert target.read_text() == "whole"
