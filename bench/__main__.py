@@ -3,42 +3,62 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import contenders, growth, matrix, page, picture, promises
-from bench.matrix import Found, Sizes
+from bench import contenders, growth, page, picture, promises, sizes
+from bench.ground import Ground
+from bench.matrix import Found, Matrix
+from bench.sizes import Size, Sizes
+
+_INTERRUPTED = 130
 
 
 def main(arguments: list[str] | None = None) -> int:
     wanted = _arguments().parse_args(arguments)
-    kinds = [wanted.workspace] if wanted.workspace else list(contenders.KINDS)
-    if wanted.tree:
-        found = matrix.measure_tree(wanted.tree, wanted.steps or 8, wanted.rounds, kinds, wanted.folder)
-    else:
-        found = matrix.measure(_sizes(wanted), wanted.rounds, kinds, wanted.folder, _tell)
-        _tell("start-up")
-        found = matrix.measure_startup(found, 2 * wanted.rounds, wanted.folder)
-    if wanted.svg:
-        wanted.svg.write_text(picture.svg(_pictured(found)), encoding="utf-8")
-    if wanted.page:
-        page.insert(wanted.page, page.text(found))
-    print(json.dumps(_data(found)) if wanted.json else page.text(found))
-    return int(wanted.check and any(verdict.kept is False for verdict in promises.verdicts(found)))
+    found = Found()
+    # The first interrupt ends the measurement; what it leaves is removed to the last file.
+    with _on_interrupts(signal.SIG_IGN), Ground(wanted.folder) as ground:
+        matrix = Matrix(ground, _tell, _names(wanted.workspace), wanted.rounds, wanted.tree)
+        try:
+            with _on_interrupts(signal.default_int_handler):
+                matrix.measure(matrix.of_tree(wanted.steps or [8]) if wanted.tree else _sizes(wanted), found)
+        except KeyboardInterrupt:
+            _tell("interrupted: this is what there is")
+            code = _INTERRUPTED
+        else:
+            _write(found, wanted.svg, wanted.page)
+            code = int(wanted.check and any(verdict.kept is False for verdict in promises.verdicts(found)))
+        print(json.dumps(_data(found)) if wanted.json else page.text(found), flush=True)
+        _tell("removing everything")
+    return code
+
+
+@contextlib.contextmanager
+def _on_interrupts(act: Any) -> Iterator[None]:
+    before = {number: signal.signal(number, act) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
 
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--full", action="store_true", help="all sizes, up to 60,000 files and 1,000 steps: hours")
-    parser.add_argument("--promised", action="store_true", help="the sizes that the promises are about: an hour or so")
-    parser.add_argument("--files", type=int, help="only a repository of so many files")
-    parser.add_argument("--steps", type=int, help="only plans of so many steps")
+    parser.add_argument("--promised", action="store_true", help="the sizes that the promises are about: 20 minutes")
+    parser.add_argument("--files", type=_numbers, action="extend", help="only repositories of so many files: 200,7000")
+    parser.add_argument("--steps", type=_numbers, action="extend", help="only plans of so many steps: 8,32")
     parser.add_argument("--tree", type=Path, help="a real tree instead: a folder, or an archive such as an sdist")
     parser.add_argument("--workspace", choices=contenders.KINDS, help="only this kind of workspace (default: both)")
-    parser.add_argument("--rounds", type=int, default=3, help="the best of so many rounds counts; large sizes take one")
+    parser.add_argument("--rounds", type=int, help="the best of so many counts; default: 3, large sizes fewer")
     parser.add_argument("--check", action="store_true", help="exit 1 when a promise is broken")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--in", dest="folder", help="measure below this folder; a busy disk tells more about itself")
@@ -47,15 +67,32 @@ def _arguments() -> argparse.ArgumentParser:
     return parser
 
 
+def _numbers(said: str) -> list[int]:
+    return [int(number) for number in said.split(",")]
+
+
+def _names(kind: str | None) -> tuple[str, ...]:
+    """Without the contenders of the other kinds of workspace."""
+    others = [name for one, names in contenders.KINDS.items() if kind not in (None, one) for name in names]
+    return tuple(name for name in contenders.EVERYONE if name not in others)
+
+
 def _sizes(wanted: argparse.Namespace) -> Sizes:
     if not wanted.files and not wanted.steps:
-        return matrix.FULL if wanted.full else matrix.PROMISED if wanted.promised else matrix.QUICK
-    files = wanted.files or 500
-    return Sizes({files: (wanted.steps or 8,)}, (files,))
+        return sizes.FULL if wanted.full else sizes.PROMISED if wanted.promised else sizes.QUICK
+    files = wanted.files or [500]
+    return Sizes(tuple(Size(many, steps) for many in files for steps in wanted.steps or [8]), tuple(files))
 
 
 def _tell(what: str) -> None:
-    print(what, file=sys.stderr)
+    print(what, file=sys.stderr, flush=True)
+
+
+def _write(found: Found, drawn: Path | None, written: Path | None) -> None:
+    if drawn:
+        drawn.write_text(picture.svg(_pictured(found)), encoding="utf-8")
+    if written:
+        page.insert(written, page.text(found))
 
 
 def _pictured(found: Found) -> dict[str, Any]:
@@ -65,7 +102,7 @@ def _pictured(found: Found) -> dict[str, Any]:
 
 def _data(found: Found) -> dict[str, Any]:
     return {
-        "load": os.getloadavg()[0],
+        "load": found.load,
         "cores": os.cpu_count(),
         "runs": [
             {
@@ -73,6 +110,7 @@ def _data(found: Found) -> dict[str, Any]:
                 "steps": case.steps,
                 "by": {
                     name: row
+                    | {"overhead_seconds_a_step": case.overhead(name)}
                     | {f"{part}_bytes": getattr(case.footprints[name], part) for part in ("first", "tree", "disk")}
                     for name, row in case.times.as_dict().items()
                 },

@@ -4,44 +4,72 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
-import tempfile
+import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-_PAUSE_SECONDS = 0.01
+# Ten looks a second take less than a hundredth of a core, so that timed runs have them too.
+SELDOM_S, OFTEN_S = 0.1, 0.01
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _BLOCK = 512
+_HIGHEST = re.compile(r"^VmHWM:\s+(\d+) kB", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """Peaks in bytes: resident memory of the first process, the sum over its tree, and what a folder grew by."""
+    """Peaks in bytes: resident memory of the first process, the sum over its tree, and what a folder grew by if looked at."""
 
     first: int
     tree: int
-    disk: int
+    disk: int | None = None
+
+    def peaks(self, other: Footprint) -> Footprint:
+        grown = [disk for disk in (self.disk, other.disk) if disk is not None]
+        return Footprint(max(self.first, other.first), max(self.tree, other.tree), max(grown, default=None))
 
 
-def of(command: Sequence[str | Path], cwd: Path, env: Mapping[str, str], folder: Path) -> Footprint:
-    """Runs the program; looking takes time, so this run is not timed; raises RuntimeError when it fails.
+class Watcher:
+    """Looks at a program until it ends; with a folder also at what that grows by, which takes processor time.
 
-    Pages that processes share count once for each of them. A folder of many files is walked slowly: a peak shorter than a walk is missed.
+    The kernel itself remembers the peak of the first process. In the sum, pages that processes share count once for each.
+    A peak of the sum that is shorter than the pause is missed, and one of the disk that is shorter than a walk through it.
     """
-    before = size(folder)
-    with tempfile.TemporaryFile("w+") as said:
-        process = subprocess.Popen(command, cwd=cwd, env=env, stdout=said, stderr=said)
-        memory = _Peak(lambda: _memory(process.pid))
-        disk = _Peak(lambda: (size(folder),))
-        with memory.watched(), disk.watched():
-            code = process.wait()
-        if code:
-            said.seek(0)
-            raise RuntimeError(f"{command[:3]}: exit {code}\n{said.read()[-2000:]}")
-    first, tree = memory.highest
-    return Footprint(first, tree, max(0, max(disk.highest[0], size(folder)) - before))
+
+    def __init__(self, pause: float, folder: Path | None = None) -> None:
+        self._pause = pause
+        self._folder = folder
+        self._before = size(folder) if folder else 0
+        self._lock = threading.Lock()
+        self.seen = Footprint(0, 0)
+
+    @contextlib.contextmanager
+    def watch(self, pid: int) -> Iterator[None]:
+        over = threading.Event()
+        looks = [lambda: _memory(pid), *([self._grown] if self._folder else [])]
+        threads = [threading.Thread(target=self._repeat, args=(look, over)) for look in looks]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
+
+    def _grown(self) -> Footprint:
+        return Footprint(0, 0, max(0, size(self._folder) - self._before) if self._folder else None)
+
+    def _repeat(self, look: Callable[[], Footprint], over: threading.Event) -> None:
+        """At least once, and once more at the end, when memory is gone but files are not."""
+        ended = False
+        while not ended:
+            ended = over.is_set()
+            seen = look()
+            with self._lock:
+                self.seen = self.seen.peaks(seen)
+            over.wait(self._pause)
 
 
 def size(folder: Path) -> int:
@@ -62,39 +90,23 @@ def size(folder: Path) -> int:
     return total
 
 
-class _Peak:
-    """The highest values of a measurement that a thread repeats."""
-
-    def __init__(self, measure: Callable[[], tuple[int, ...]]) -> None:
-        self._measure = measure
-        self._over = threading.Event()
-        self.highest = measure()
-
-    @contextlib.contextmanager
-    def watched(self) -> Iterator[None]:
-        thread = threading.Thread(target=self._watch)
-        thread.start()
-        try:
-            yield
-        finally:
-            self._over.set()
-            thread.join()
-
-    def _watch(self) -> None:
-        while not self._over.wait(_PAUSE_SECONDS):
-            self.highest = tuple(map(max, self.highest, self._measure()))
-
-
-def _memory(pid: int) -> tuple[int, int]:
-    """Resident bytes of a process and of its whole tree; what has ended in between counts as nothing."""
-    first = _resident(pid)
-    total = first
+def _memory(pid: int) -> Footprint:
+    """Of a process and of its whole tree; what has ended in between counts as nothing."""
+    total = _resident(pid)
     waiting = _children(pid)
     while waiting:
         child = waiting.pop()
         total += _resident(child)
         waiting += _children(child)
-    return first, total
+    return Footprint(_highest(pid), total)
+
+
+def _highest(pid: int) -> int:
+    """Of this program alone: `ru_maxrss` would count the larger of its children and whoever started it."""
+    with contextlib.suppress(OSError):
+        if found := _HIGHEST.search(Path(f"/proc/{pid}/status").read_text()):
+            return int(found[1]) * 1024
+    return 0
 
 
 def _resident(pid: int) -> int:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from bench.contenders import BARE
 from bench.work import Case
 
 
@@ -30,10 +31,15 @@ def exponent(points: Sequence[tuple[float, float]]) -> float:
 
 
 def measured(cases: Sequence[Case]) -> Iterator[Growth]:
-    """Time and memory over steps on one repository, and over files for one number of steps; only where sizes differ."""
+    """Time and memory over steps on one repository, and over files for one number of steps; only where sizes differ.
+
+    Steps that nobody merges are no work of which it would be worth knowing.
+    """
     lines: defaultdict[tuple[str, str, str, str], list[tuple[float, float]]] = defaultdict(list)
     for case in cases:
         for name, spent in case.times.spent.items():
+            if name == BARE:
+                continue
             for cost, value in (("time", spent.clock), ("memory", float(case.footprints[name].tree))):
                 lines[name, cost, "steps", f"{case.files:,} files"].append((case.steps, value))
                 lines[name, cost, "files", f"{case.steps:,} steps"].append((case.files, value))

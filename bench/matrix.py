@@ -1,97 +1,118 @@
-"""Which sizes are measured: a few minutes' worth by default, those of the promises or all of them on request."""
+"""Everything that was asked for, one size after the other: what is known after each of them stays known."""
 
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from bench import stages, startup, work
-from bench.places import Place
+from bench import contenders, samples, sizes, stages, startup
+from bench.ground import Ground
+from bench.places import Place, Task, title
+from bench.samples import Sample
+from bench.sizes import Size, Sizes
 from bench.timing import Comparison
-from bench.work import Case
-from fixtures import repos
+from bench.work import Case, Runs
 
-_FILE_BYTES = 4096
-_LARGE = 50_000  # files times steps: from here on one round takes the plain script half a minute and more
+_STARTUP_ROUNDS, _STARTUP_FILES = 6, 500
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """So many steps on repositories of so many files, and where single stages are measured."""
-
-    steps: dict[int, tuple[int, ...]]
-    stages: tuple[int, ...]
-
-
-QUICK = Sizes({200: (1, 8, 32), 500: (8,), 7_000: (8,)}, (7_000,))
-PROMISED = Sizes({200: (8, 100, 1_000), 500: (8,), 7_000: (8, 32), 60_000: (8,)}, (7_000, 60_000))
-FULL = Sizes(
-    {
-        200: (1, 8, 32, 100, 128, 1_000),
-        500: (1, 8, 32, 128),
-        7_000: (1, 8, 32, 128),
-        60_000: (1, 8, 32, 128),
-    },
-    (7_000, 60_000),
-)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Found:
     """Whole runs by size, and single stages by the number of files and the git command that they replace."""
 
-    cases: list[Case]
-    stages: dict[tuple[int, str], Comparison]
+    cases: list[Case] = field(default_factory=list)
+    stages: dict[tuple[int, str], Comparison] = field(default_factory=dict)
     startup: Comparison | None = None
+    load: float = field(default_factory=lambda: os.getloadavg()[0])  # before our own
 
 
-def measure(sizes: Sizes, rounds: int, kinds: Sequence[str], folder: str | None, tell: Callable[[str], None]) -> Found:
-    """Each size in a folder of its own, which is gone before the next one begins."""
-    cases: list[Case] = []
-    single: dict[tuple[int, str], Comparison] = {}
-    for files, steps in ((files, steps) for files, several in sizes.steps.items() for steps in several):
-        lacking = _lacking(folder, files * steps)
-        tell(f"{steps} steps on {files} files" + (f": left out, {lacking}" if lacking else ""))
-        if lacking:
-            continue
-        with _place(folder, files, steps) as place:
-            cases.append(work.measure(place, rounds if files * steps < _LARGE else 1, kinds))
-    for files in sizes.stages:
-        with _place(folder, files, 1) as place:
-            tell(f"stages on {files} files")
-            single |= {(files, name): times for name, times in stages.measure(place, rounds).items()}
-    return Found(cases, single)
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the things to measure, and how many files there will be at most."""
+
+    title: str
+    room: int
+    measure: Callable[[Found], None]
 
 
-def measure_startup(found: Found, rounds: int, folder: str | None) -> Found:
-    """These measurements and what the quick commands cost."""
-    with _place(folder, 500, 1) as place:
-        return replace(found, startup=startup.measure(place, rounds))
+class Matrix:
+    """`names` are the contenders that are asked for; `rounds` instead of as many as a size deserves; a real `tree`."""
 
+    def __init__(
+        self,
+        ground: Ground,
+        tell: Callable[[str], None],
+        names: tuple[str, ...] = contenders.EVERYONE,
+        rounds: int | None = None,
+        tree: Path | None = None,
+    ) -> None:
+        self._ground = ground
+        self._tell = tell
+        self._names = names
+        self._rounds = rounds
+        self._tree = tree
+        self._samples: dict[int, Sample] = {}
 
-def _lacking(folder: str | None, copies: int) -> str | None:
-    """What a disk lacks for a worktree of each step at the same time, as the plain script has them."""
-    disk = os.statvfs(folder or tempfile.gettempdir())
-    if disk.f_favail < 2 * copies:
-        return f"{2 * copies:,} files have no room on the disk"
-    if disk.f_bavail * disk.f_frsize < 2 * copies * _FILE_BYTES:
-        return f"{2 * copies * _FILE_BYTES / 1e9:.0f} GB have no room on the disk"
-    return None
+    def of_tree(self, steps: list[int]) -> Sizes:
+        """So many steps each on the real tree."""
+        files = self._sample(0).files
+        return Sizes(tuple(Size(files, number) for number in steps), (files,), startup=False)
 
+    def measure(self, wanted: Sizes, found: Found) -> None:
+        """Into `found`, the quick things first; what has no room is left out."""
+        parts = list(self._parts(wanted))
+        tight = sizes.lacking(self._ground.root, sum(part.room for part in parts))
+        if tight:
+            self._tell(f"{tight} until the end: removal between sizes, which makes ext4 slow for a minute")
+        for part in parts:
+            if lacking := sizes.lacking(self._ground.root, part.room):
+                self._tell(f"{part.title}: left out, {lacking}")
+                continue
+            self._tell(part.title)
+            part.measure(found)
+            if tight:
+                self._samples.clear()
+                self._ground.clear()
 
-@contextmanager
-def _place(folder: str | None, files: int, steps: int) -> Iterator[Place]:
-    with tempfile.TemporaryDirectory(dir=folder) as root:
-        yield Place(Path(root), files, steps)
+    def _parts(self, wanted: Sizes) -> Iterator[Part]:
+        if wanted.startup:
+            yield Part("start-up", 2 * _STARTUP_FILES, self._startup)
+        for files in wanted.stages:
+            rounds = self._rounds or sizes.stage_rounds(files)
+            yield Part(
+                f"stages on {files:,} files", sizes.stage_room(files, rounds), partial(self._stages, files, rounds)
+            )
+        for size in wanted.runs:
+            rounds = self._rounds or size.rounds
+            yield Part(title(size.steps, size.files), size.room(rounds), partial(self._runs, size, rounds))
 
+    def _startup(self, found: Found) -> None:
+        task = Task(samples.generated(self._ground.folder(), _STARTUP_FILES), 1)
+        place = Place.made(task, self._ground.folder())
+        found.startup = startup.measure(place, self._rounds or _STARTUP_ROUNDS)
 
-def measure_tree(tree: Path, steps: int, rounds: int, kinds: Sequence[str], folder: str | None) -> Found:
-    """The files of a folder or an archive instead of generated ones."""
-    with tempfile.TemporaryDirectory(dir=folder) as root:
-        bare = Place(Path(root), 0, steps, tree)
-        count = repos.git(bare.template, "ls-files", "-z").count("\0")
-        return Found([work.measure(Place(bare.root, count, steps, tree), rounds, kinds)], {})
+    def _stages(self, files: int, rounds: int, found: Found) -> None:
+        for name, times in stages.measure(self._sample(files), self._ground, rounds).items():
+            found.stages[files, name] = times
+            for who, spent in times.spent.items():
+                self._tell(f"{name}, {files:,} files, {who}: {spent.clock * 1000:.1f} ms")
+
+    def _runs(self, size: Size, rounds: int, found: Found) -> None:
+        sample = self._sample(size.files)
+        why_not = contenders.why_no_overlays(sample, self._ground.folder())
+        if why_not:
+            self._tell(f"no overlays: {why_not}")
+        names = [name for name in size.who if name in self._names]
+        runs = Runs(Task(sample, size.steps), self._ground, self._tell)
+        found.cases.append(runs.measure(contenders.chosen(names, why_not), rounds, size.weighed))
+
+    def _sample(self, files: int) -> Sample:
+        key = 0 if self._tree else files
+        if key not in self._samples:
+            folder = self._ground.folder()
+            made = samples.unpacked(folder, self._tree) if self._tree else samples.generated(folder, files)
+            self._samples[key] = made
+        return self._samples[key]

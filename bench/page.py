@@ -13,13 +13,25 @@ from bench.work import Case
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 _MEGABYTE = 1e6
+_RUNS = (
+    "work",
+    "by",
+    "seconds",
+    "spread",
+    "ratio",
+    "ms a step",
+    "beyond its command",
+    "memory, all (MB)",
+    "memory, first (MB)",
+    "disk (MB)",
+)
 _SAID = {True: "reached", False: "**not reached**", None: "not measured"}
 
 
 def text(found: Found) -> str:
     """All tables as Markdown."""
     parts = [
-        f"Load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.",
+        f"Load of the machine before: {found.load:.1f} on {os.cpu_count()} cores.",
         runs(found.cases),
         stages(found),
         startup(found.startup),
@@ -30,23 +42,24 @@ def text(found: Found) -> str:
 
 
 def runs(cases: Sequence[Case]) -> str:
-    """One line for each contender and size: time, ratio to the first, memory of the tree and of its first process, disk."""
-    head = ("work", "by", "seconds", "ratio", "ms a step", "memory, all (MB)", "memory, first (MB)", "disk (MB)")
+    """One line for each contender and size; what was not measured is empty."""
 
     def lines() -> Iterator[tuple[str, ...]]:
         for case in cases:
             for name, spent in case.times.spent.items():
-                taken = case.footprints[name]
+                spread, overhead, taken = case.times.spread(name), case.overhead(name), case.footprints[name]
                 yield (
                     case.title,
                     name,
                     f"{spent.clock:.2f}",
+                    "" if spread is None else f"+{spread:.0%}",
                     _ratio(case.times.ratio(name)),
                     f"{spent.clock * 1000 / case.steps:.1f}",
-                    *(f"{value / _MEGABYTE:.0f}" for value in (taken.tree, taken.first, taken.disk)),
+                    "" if overhead is None else f"{overhead * 1000:.1f}",
+                    *("" if one is None else f"{one / _MEGABYTE:.0f}" for one in (taken.tree, taken.first, taken.disk)),
                 )
 
-    return _table(head, lines())
+    return _table(_RUNS, lines())
 
 
 def stages(found: Found) -> str:
@@ -101,7 +114,9 @@ def _amount(value: float, unit: str) -> str:
     return f"{value:.3g} {unit}" if unit in ("ms", "MB", "times") else f"{_ratio(value)} {unit}"
 
 
-def _ratio(value: float) -> str:
+def _ratio(value: float | None) -> str:
+    if value is None:
+        return ""
     return f"{value:.2f}x" if value >= 0.5 else f"1/{1 / value:.3g}"
 
 

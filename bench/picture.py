@@ -10,7 +10,7 @@ _BAR, _GAP, _LEFT, _WIDTH = 18, 10, 260, 420
 
 
 def svg(found: dict[str, Comparison]) -> str:
-    """All comparisons below each other; the text says milliseconds and the ratio to the first of each."""
+    """All comparisons below each other; the text says milliseconds and the ratio to the yardstick of each."""
     rows: list[str] = []
     height = _GAP
     for title, comparison in found.items():
@@ -19,7 +19,8 @@ def svg(found: dict[str, Comparison]) -> str:
         longest = max(best.clock for best in comparison.spent.values())
         for name, best in comparison.spent.items():
             width = max(1.0, _WIDTH * best.clock / longest)
-            label = f"{best.clock * 1000:.1f} ms ({comparison.ratio(name):.3g}x)"
+            ratio = comparison.ratio(name)
+            label = f"{best.clock * 1000:.1f} ms" + (f" ({ratio:.3g}x)" if ratio is not None else "")
             rows += [
                 f'<text x="{_LEFT - 8}" y="{height + 13}" text-anchor="end">{escape(name)}</text>',
                 f'<rect x="{_LEFT}" y="{height}" width="{width:.1f}" height="{_BAR}" fill="#4a78b5"/>',

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 
 from bench.places import MODULE, Place, script
-from bench.timing import Comparison, Contender, compare, spend
+from bench.timing import Comparison, Turn, compare, spend
 
 BARE = "python -c pass"
 SITELESS = "python -S -c pass"
@@ -15,12 +15,12 @@ LIMITS = {"orchestrix --version": 8.0, "orchestrix status": 20.0, "orchestrix va
 
 def measure(place: Place, rounds: int) -> Comparison:
     """The installed entry point and, for comparison, the module: an editable install makes the first one slower."""
-    repo = place.fresh("startup")
+    repo = place.repo
     spend([*script(), "run", place.plan, "--sandbox", "none"], repo, place.env)
-    contenders: dict[str, Contender] = {BARE: partial(spend, [sys.executable, "-c", "pass"], repo, place.env)}
+    turns: dict[str, Turn] = {BARE: partial(spend, [sys.executable, "-c", "pass"], repo, place.env)}
     # An editable install puts its finder into every start of the interpreter: this one shows what that hides.
-    contenders[SITELESS] = partial(spend, [sys.executable, "-S", "-c", "pass"], repo, place.env)
+    turns[SITELESS] = partial(spend, [sys.executable, "-S", "-c", "pass"], repo, place.env)
     for shown, program in (("orchestrix", script()), ("python -m harness", MODULE)):
         for name, *arguments in (("--version",), ("status",), ("validate", place.plan)):
-            contenders[f"{shown} {name}"] = partial(spend, [*program, name, *arguments], repo, place.env)
-    return compare(contenders, LIMITS, rounds)
+            turns[f"{shown} {name}"] = partial(spend, [*program, name, *arguments], repo, place.env)
+    return compare(turns, BARE, LIMITS, rounds)

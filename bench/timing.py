@@ -5,13 +5,18 @@ A shared machine only ever adds time, so the minimum is the measurement; taking 
 
 from __future__ import annotations
 
+import contextlib
 import resource
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+_LAST_WORDS = 2000
+_PATIENCE_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,66 +26,100 @@ class Spent:
     clock: float
     cpu: float
 
-    def best(self, other: Spent) -> Spent:
-        return Spent(min(self.clock, other.clock), min(self.cpu, other.cpu))
+
+Turn = Callable[[], Spent]
+Watch = Callable[[int], contextlib.AbstractContextManager[object]]
 
 
-Contender = Callable[[], Spent]
+def _unwatched(_pid: int) -> contextlib.AbstractContextManager[object]:
+    return contextlib.nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Best times; the first contender is what the others are measured against."""
+    """What each contender took in each round; where the yardstick is not among them there are no ratios."""
 
-    spent: dict[str, Spent]
+    rounds: Mapping[str, Sequence[Spent]]
+    yardstick: str
     limits: Mapping[str, float]
 
     @property
-    def yardstick(self) -> str:
-        return next(iter(self.spent))
+    def spent(self) -> dict[str, Spent]:
+        """The best of the rounds."""
+        return {
+            name: Spent(min(one.clock for one in spent), min(one.cpu for one in spent))
+            for name, spent in self.rounds.items()
+        }
 
-    def ratio(self, name: str) -> float:
-        return self.spent[name].clock / self.spent[self.yardstick].clock
+    def ratio(self, name: str) -> float | None:
+        best = self.spent
+        return best[name].clock / best[self.yardstick].clock if self.yardstick in best else None
+
+    def spread(self, name: str) -> float | None:
+        """By how much of the best round the worst one was longer; None when there was but one."""
+        clocks = [one.clock for one in self.rounds[name]]
+        return max(clocks) / min(clocks) - 1 if len(clocks) > 1 else None
 
     @property
     def broken(self) -> list[str]:
         """Every limit that does not hold, as a sentence."""
+        ratios = {name: self.ratio(name) for name in self.limits}
         return [
-            f"{name} takes {self.ratio(name):.2f}x of {self.yardstick}; at most {limit}x is promised"
-            for name, limit in self.limits.items()
-            if self.ratio(name) > limit
+            f"{name} takes {ratio:.2f}x of {self.yardstick}; at most {self.limits[name]}x is promised"
+            for name, ratio in ratios.items()
+            if ratio is not None and ratio > self.limits[name]
         ]
 
     def as_dict(self) -> dict[str, Any]:
         return {
             name: {
                 "seconds": round(best.clock, 4),
+                "rounds": [round(one.clock, 4) for one in self.rounds[name]],
                 "cpu_seconds": round(best.cpu, 4),
-                "ratio": round(self.ratio(name), 4),
+                "ratio": self.ratio(name),
                 "limit": self.limits.get(name),
             }
             for name, best in self.spent.items()
         }
 
 
-def compare(contenders: Mapping[str, Contender], limits: Mapping[str, float], rounds: int) -> Comparison:
+def compare(turns: Mapping[str, Turn], yardstick: str, limits: Mapping[str, float], rounds: int) -> Comparison:
     """Each contender in turn, for so many rounds; a contender times itself, so that its preparation is free."""
-    best: dict[str, Spent] = {}
+    found: dict[str, list[Spent]] = {name: [] for name in turns}
     for _ in range(rounds):
-        for name, contender in contenders.items():
-            spent = contender()
-            best[name] = spent.best(best.get(name, spent))
-    return Comparison(best, limits)
+        for name, turn in turns.items():
+            found[name].append(turn())
+    return Comparison(found, yardstick, limits)
 
 
-def spend(command: Sequence[str | Path], cwd: Path, env: Mapping[str, str]) -> Spent:
+def spend(command: Sequence[str | Path], cwd: Path, env: Mapping[str, str], watch: Watch = _unwatched) -> Spent:
     """What a program takes from start to end; raises RuntimeError, with what it said, when it fails."""
-    began, before = time.perf_counter(), _cpu()
-    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
-    spent = Spent(time.perf_counter() - began, _cpu() - before)
-    if done.returncode:
-        raise RuntimeError(f"{command}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
+    with tempfile.TemporaryFile("w+", errors="replace") as said:
+        began, before = time.perf_counter(), _cpu()
+        process = subprocess.Popen(
+            command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+        )
+        try:
+            with watch(process.pid):
+                process.wait()
+                spent = Spent(time.perf_counter() - began, _cpu() - before)
+        finally:
+            _stop(process)
+        if process.returncode:
+            said.seek(0)
+            raise RuntimeError(f"{command[:3]}: exit {process.returncode}\n{said.read()[-_LAST_WORDS:]}")
     return spent
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """It still runs only when we were interrupted; it may tidy up first."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def _cpu() -> float:

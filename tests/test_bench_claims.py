@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from bench import startup, work
-from bench.places import Place
+from bench import contenders, samples, startup
+from bench.ground import Ground
+from bench.places import Place, Task
+from bench.work import Runs
 
 HEAVY = {"asyncio", "git", "httpx", "langgraph", "pygit2", "watchfiles"}
 _LOADED = """
@@ -26,16 +28,17 @@ print(json.dumps(sorted(sys.modules)))
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     """A small repository in which one run was made."""
-    place = Place(tmp_path_factory.mktemp("place"), files=20, steps=1)
+    task = Task(samples.generated(tmp_path_factory.mktemp("sample"), 20), 1)
+    place = Place.made(task, tmp_path_factory.mktemp("place"))
     command = [sys.executable, "-m", "harness", "run", place.plan, "--sandbox", "none"]
-    subprocess.run(command, cwd=place.fresh("repo"), env=place.env, capture_output=True, check=True)
+    subprocess.run(command, cwd=place.repo, env=place.env, capture_output=True, check=True)
     return place
 
 
 def loaded(place: Place, *arguments: str | Path) -> set[str]:
     """The modules that a command leaves in memory."""
     command = [sys.executable, "-c", _LOADED, *arguments]
-    done = subprocess.run(command, cwd=place.root / "repo", env=place.env, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, cwd=place.repo, env=place.env, capture_output=True, text=True, check=True)
     return set(json.loads(done.stdout))
 
 
@@ -65,11 +68,17 @@ def test_a_plan_is_validated_without_a_repository(place: Place) -> None:
 @pytest.mark.bench
 def test_the_quick_commands_start_fast(tmp_path: Path) -> None:
     """`--version` within 8 times a bare interpreter, `status` and `validate` within 20 times."""
-    assert startup.measure(Place(tmp_path, files=500, steps=8), rounds=10).broken == []
+    with Ground(str(tmp_path)) as ground:
+        place = Place.made(Task(samples.generated(ground.folder(), 500), 8), ground.folder())
+        assert startup.measure(place, rounds=10).broken == []
 
 
 @pytest.mark.bench
 def test_a_run_costs_little_more_than_git(tmp_path: Path) -> None:
     """Eight trivial steps on 500 files within 1.5 times the plain script that does the same."""
-    found = work.measure(Place(tmp_path, files=500, steps=8), rounds=7).times
+    with Ground(str(tmp_path)) as ground:
+        sample = samples.generated(ground.folder(), 500)
+        names = (contenders.PLAIN, contenders.OVERLAY, contenders.CHECKOUT)
+        taking_part = contenders.chosen(names, contenders.why_no_overlays(sample, ground.folder()))
+        found = Runs(Task(sample, 8), ground, print).measure(taking_part, 7, weighed=False).times
     assert min(found.ratio(name) for name in found.spent if name.startswith("orchestrix")) < 1.5

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from bench.contenders import BARE, CHECKOUT, OVERLAY, PLAIN
 from bench.footprint import Footprint
-from bench.promises import CHECKOUT, OVERLAY
+from bench.ground import Ground
+from bench.places import title
 from bench.timing import Comparison, Spent
 from bench.work import Case
 
@@ -14,13 +17,18 @@ MakeCase = Callable[[int, int], Case]
 
 @pytest.fixture
 def made() -> MakeCase:
-    """A case in which the script takes a second a step, overlays a tenth of it, and memory is the number of steps in MB."""
+    """A case in which the script takes a second a step, overlays a hundredth of it, and memory is the number of steps in MB."""
 
     def case(files: int, steps: int) -> Case:
-        seconds = {"plain git script": 1.0 * steps, OVERLAY: 0.01 * steps, CHECKOUT: 0.4 * steps}
-        times = Comparison({name: Spent(value, value / 2) for name, value in seconds.items()}, {})
-        return Case(
-            files, steps, times, {name: Footprint(20_000_000, steps * 1_000_000, files * 4096) for name in seconds}
-        )
+        seconds = {PLAIN: 1.0 * steps, OVERLAY: 0.01 * steps, CHECKOUT: 0.4 * steps, BARE: 0.002 * steps}
+        rounds = {name: [Spent(value, value / 2), Spent(value * 1.5, value)] for name, value in seconds.items()}
+        sizes = {name: Footprint(20_000_000, steps * 1_000_000, files * 4096) for name in seconds}
+        return Case(title(steps, files), files, steps, Comparison(rounds, PLAIN, {}), sizes)
 
     return case
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Iterator[Ground]:
+    with Ground(str(tmp_path)) as ground:
+        yield ground

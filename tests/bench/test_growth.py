@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench import growth
-from bench.promises import CHECKOUT, OVERLAY
+from bench.contenders import CHECKOUT, OVERLAY
 
 
 def test_the_exponent_of_a_power_law_is_found() -> None:

@@ -1,4 +1,4 @@
-"""All contenders do the same work, whatever the repository is made of."""
+"""All contenders do the same work, each in a place of its own."""
 
 from __future__ import annotations
 
@@ -9,56 +9,57 @@ from pathlib import Path
 
 import pytest
 
-from bench import contenders, work
-from bench.places import ROOT, Place
+from bench import contenders, samples
+from bench.contenders import AGAIN, BARE, CHECKOUT, EVERYONE, OVERLAY, PLAIN, RALPHY
+from bench.ground import Ground
+from bench.places import ROOT, Place, Task
+from bench.work import Runs
 from fixtures import repos
 
 
-def test_every_contender_is_timed_and_weighed(tmp_path: Path) -> None:
+def test_every_contender_is_timed(ground: Ground) -> None:
     """Two steps on a few files: whoever can take part here ends in the same tree, and leaves its numbers."""
-    place = Place(tmp_path, files=20, steps=2)
-    found = work.measure(place, rounds=1)
-    names = list(found.times.spent)
-    assert names[0] == "plain git script"
-    assert "orchestrix, checkout" in names
-    assert ("orchestrix, overlay" in names) is (contenders.missing(place, "overlay") is None)
-    assert ("ralphy" in names) is (shutil.which("ralphy") is not None)
-    assert found.footprints.keys() == found.times.spent.keys()
+    sample = samples.generated(ground.folder(), 20)
+    why_not = contenders.why_no_overlays(sample, ground.folder())
+    told: list[str] = []
+    found = Runs(Task(sample, 2), ground, told.append).measure(contenders.chosen(EVERYONE, why_not), 1, weighed=False)
+    overlays = () if why_not else (OVERLAY, AGAIN)
+    installed = (RALPHY,) if shutil.which("ralphy") else ()
+    names = [PLAIN, *overlays, CHECKOUT, *installed, BARE]
+    assert list(found.times.spent) == list(found.footprints) == names
+    assert [line.partition(": ")[0] for line in told] == [f"2 steps on 20 files, {name}" for name in names]
     assert all(spent.clock > 0 for spent in found.times.spent.values())
-    assert all(0 < taken.first <= taken.tree and taken.disk > 0 for taken in found.footprints.values())
-    assert found.title == "2 steps on 20 files"
+    assert all(0 < found.footprints[name].first <= found.footprints[name].tree for name in names if name != BARE)
+    assert found.overhead(BARE) == 0.0 < (found.overhead(CHECKOUT) or 0.0)
+    # Who runs again has the repository and the shared checkout of the first run; all others begin anew.
+    integrated = [
+        repos.git(repo, "for-each-ref", "--format=%(refname:lstrip=3)", "refs/heads/orchestrix/*/integration").split()
+        for repo in sorted(ground.root.glob("*/repo"))
+    ]
+    both = [["again/integration", "first/integration"]] if overlays else []
+    assert integrated == [[], *both, ["first/integration"], *([] for _ in installed), []]
+    shared = list(ground.root.glob("*/.local/state/orchestrix/*/_templates/*/card.json"))
+    assert len(shared) == len(both)
 
 
-def test_contenders_that_end_differently_are_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_round_has_a_place_of_its_own(ground: Ground) -> None:
+    """Also the one in which disk and memory are looked at closely; nothing of the others is removed."""
+    task = Task(samples.generated(ground.folder(), 20), 1)
+    runs = Runs(task, ground, lambda _: None)
+    found = runs.measure(contenders.chosen((PLAIN, BARE), None), 2, weighed=True)
+    assert {name: len(rounds) for name, rounds in found.times.rounds.items()} == {PLAIN: 2, BARE: 2}
+    assert len(list(ground.root.glob("*/repo/new0.txt"))) == 2 * (2 + 1)
+    assert all(found.footprints[name].disk for name in (PLAIN, BARE))
+
+
+def test_contenders_that_end_differently_are_not_compared(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     """A script that does other work than the plan is no yardstick."""
-    lazy = tmp_path / "lazy.sh"
+    lazy = ground.root / "lazy.sh"
     lazy.write_text("true\n")
     monkeypatch.setattr(contenders, "PLAIN_SCRIPT", lazy)
+    task = Task(samples.generated(ground.folder(), 20), 1)
     with pytest.raises(RuntimeError, match="did not do the same work"):
-        work.measure(Place(tmp_path / "place", files=20, steps=1), 1, ["checkout"])
-
-
-def test_a_plan_may_have_more_steps_than_the_repository_has_files(tmp_path: Path) -> None:
-    """Every step still writes three files of its own."""
-    written = Place(tmp_path, files=5, steps=4).written
-    assert written == [
-        ("new0.txt", "pkg000/mod00000.py", "pkg000/mod00001.py"),
-        ("new1.txt", "pkg000/mod00002.py", "pkg000/mod00003.py"),
-        ("new2.txt", "more/file00000.py", "more/file00001.py"),
-        ("new3.txt", "more/file00002.py", "more/file00003.py"),
-    ]
-
-
-@pytest.mark.parametrize("form", ["folder", "zip", "gztar"])
-def test_a_real_tree_can_be_measured(tmp_path: Path, form: str) -> None:
-    """A folder or an archive becomes the repository; files with odd names are there, but no step edits them."""
-    repos.write(tmp_path / "tree", {"pkg/a.py": "A\n", "pkg/b c.py": "B\n", "pkg/d.py": "D\n", ".gitignore": "*.py\n"})
-    tree = tmp_path / "tree"
-    if form != "folder":
-        tree = Path(shutil.make_archive(str(tmp_path / "packed"), form, tree))
-    place = Place(tmp_path / "place", files=4, steps=1, tree=tree)
-    assert repos.git(place.template, "ls-files").splitlines() == [".gitignore", "pkg/a.py", "pkg/b c.py", "pkg/d.py"]
-    assert place.written == [("new0.txt", ".gitignore", "pkg/a.py")]
+        Runs(task, ground, lambda _: None).measure(contenders.chosen((PLAIN, BARE), None), 1, weighed=False)
 
 
 def test_the_stand_in_for_an_agent_does_the_step_that_its_prompt_names(tmp_path: Path) -> None:
@@ -73,7 +74,8 @@ def test_the_stand_in_for_an_agent_does_the_step_that_its_prompt_names(tmp_path:
             "Do this:\n\nTASK: bench step 7 end\n\nbench step 7 end",
         ],
         cwd=repo,
-        env=Place(tmp_path, 1, 1).env | {"BENCH_STEPS": str(tmp_path), "HOME": os.environ["HOME"]},
+        env=Place(tmp_path, Task(samples.Sample(repo, 7), 1)).env
+        | {"BENCH_STEPS": str(tmp_path), "HOME": os.environ["HOME"]},
         capture_output=True,
         text=True,
         check=True,
