@@ -43,6 +43,7 @@ from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
 from harness.vcs.refs import Refs
 from harness.vcs.snapshot import Taken
+from harness.vcs.sparse import Sparse
 from harness.vcs.tamper import Tripwire
 from harness.vcs.templates import Templates
 
@@ -58,6 +59,7 @@ class Repository:
         self._refs = Refs(self.layout)
         self._objects = Objects(self.layout.objects)
         self._landmarks = Landmarks(self._objects)
+        self._sparse = Sparse(self._objects, self._landmarks)
         self._merger = Merger(self._objects, self._landmarks)
         self._background = Background()
         self._templates = Templates(self.state_dir / "_templates", self._objects, self._landmarks, self._background.do)
@@ -164,8 +166,13 @@ class Repository:
 
     # Workspaces
 
-    def open_workspace(self, run: RunId, name: str, start: CommitId, branch: RefName | None) -> Workspace:
-        """A new worktree at `start`, on `branch` (created, or moved here) or detached; left-overs are removed first."""
+    def open_workspace(
+        self, run: RunId, name: str, start: CommitId, branch: RefName | None, only: Sequence[str] | None = None
+    ) -> Workspace:
+        """A new worktree at `start`, on `branch` (created, or moved here) or detached; left-overs are removed first.
+
+        `only` makes it sparse: globs of what it holds besides the files at the top level.
+        """
         place = self._place(run, name)
         if os.path.lexists(place.tree) or os.path.lexists(place.admin):
             self._background.settle()
@@ -176,7 +183,10 @@ class Repository:
                 if old != start:
                     self.move_ref(branch, start, old)
         own, tree = self._private_of(run), self.tree_of(start)
-        if self.workspace_kind.name == "checkout":
+        if only is not None:
+            some = partial(self._sparse.fill, private=own, tree=tree, only=only)
+            return worktrees.create(place, worktrees.Card(start, branch, only=tuple(only)), some)
+        if self.workspace_kind.name != "overlay":
             fill = partial(worktrees.check_out, private=own, tree=tree)
             return worktrees.create(place, worktrees.Card(start, branch), fill)
         template = self._templates.nearest(own, tree, place.tree)
@@ -190,7 +200,7 @@ class Repository:
         Raises EnvironmentProblem when overlays were asked for and do not work.
         """
         self.workspace_kind = kinds.choose(mode, self.state_dir, against)
-        if self.workspace_kind.name == "checkout" and any(self.state_dir.glob("*/layers/*")):
+        if self.workspace_kind.name != "overlay" and any(self.state_dir.glob("*/layers/*")):
             # What an earlier coordinator left is mounted again, for the threads to come as well.
             overlay.why_not(self.state_dir)
         return self.workspace_kind
@@ -201,7 +211,11 @@ class Repository:
         card = worktrees.read_card(place)
         if card is None:
             raise NotFound(f"run {run} has no workspace {name}", hint="open it first")
-        if prepare.fill(self.layout, own, place.tree, copy, link):
+
+        def has(path: str) -> bool:
+            return card.only is not None and self._sparse.has(self.tree_of(card.start), path)
+
+        if prepare.fill(self.layout, own, place.tree, copy, link, has=has):
             left = prepare.untracked(own.git(place.tree, place.index), place.tree)
             worktrees.write_card(place, dataclasses.replace(card, prepared=left))
 
@@ -350,6 +364,8 @@ class Repository:
                 return Taken(tree)
             if not overlay.is_mounted(place):
                 raise EnvironmentProblem(f"workspace {place.name} is not mounted", hint="resume the run")
+        if card is not None and card.only is not None:
+            return self._sparse.take(own.git(workspace.path), place, start, card.only, left_out)
         gitlinks = [os.fsdecode(path) for path in self._landmarks.of(start).gitlinks]
         return snapshot.take(own.git(workspace.path), workspace.private_index, gitlinks, left_out)
 
