@@ -43,7 +43,7 @@ from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
 from harness.vcs.refs import Refs
 from harness.vcs.snapshot import Taken
-from harness.vcs.sparse import Sparse
+from harness.vcs.sparse import Area, Sparse
 from harness.vcs.tamper import Tripwire
 from harness.vcs.templates import Templates
 
@@ -192,6 +192,10 @@ class Repository:
         template = self._templates.nearest(own, tree, place.tree)
         layers = partial(layered.fill, private=own, template=template, tree=tree)
         return worktrees.create(place, worktrees.Card(start, branch, template=template.tree), layers)
+
+    def sparse_files(self, start: CommitId, only: Sequence[str]) -> int:
+        """How many files a sparse workspace would hold."""
+        return sum(1 for _ in Area(only).of(self._objects, self.tree_of(start)))
 
     def choose_workspaces(self, mode: kinds.Mode, against: str = "") -> WorkspaceKind:
         """How workspaces are made from now on; `against` says why an overlay would not be right here.

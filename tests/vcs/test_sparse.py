@@ -169,11 +169,8 @@ def edits(rng: random.Random) -> list[Callable[[Path], None]]:
         elif act == "mode":
             made.append(lambda root, name=name: (root / name).is_file() and (root / name).chmod(0o755))
         elif act == "rules":
-            made.append(
-                lambda root, content=rng.choice([b"*.dat\n", b"fresh/\n", b""]): put(
-                    root / ".gitignore", "file", content
-                )
-            )
+            rule = rng.choice([b"*.dat\n", b"fresh/\n", b""])
+            made.append(lambda root, rule=rule: put(root / ".gitignore", "file", rule))
         elif act == "move":
             made.append(
                 lambda root, name=name: os.path.lexists(root / name) and (root / name).rename(root / "out.moved")
