@@ -138,9 +138,12 @@ class Vcs(Protocol):
     def workspace_kind(self) -> WorkspaceKind:
         """How workspaces are made, and why so."""
 
-    def open_workspace(self, run: RunId, name: str, start: CommitId, branch: RefName | None) -> Workspace:
+    def open_workspace(
+        self, run: RunId, name: str, start: CommitId, branch: RefName | None, only: Sequence[str] | None = None
+    ) -> Workspace:
         """A new worktree at `start`, on `branch` (created, or moved here when the harness made it) or detached.
 
+        `only` makes it sparse: globs of what it holds besides the files at the top level.
         A half-made or left-over worktree of the same name is removed first; its work must have been kept.
         """
 

@@ -15,16 +15,22 @@ from harness.model.plan import Command
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _TEMPLATE = Path(__file__).parent / "prompts" / "step.md"
 
+_LEFT_OUT = (
+    "\nNot all files are in it: those that you may change and some others are. `git ls-files` names all of them,"
+    " `git show HEAD:PATH` shows one."
+)
+
 
 @cache
 def _template() -> str:
     return _TEMPLATE.read_text(encoding="utf-8")
 
 
-def render(contract: Contract, previous: str | None = None) -> str:
-    """The prompt for one attempt; `previous` is why the attempt before it failed."""
+def render(contract: Contract, previous: str | None = None, sparse: bool = False) -> str:
+    """The prompt for one attempt; `previous` is why the attempt before it failed, `sparse` that files are left out."""
     step, ownership = contract.step, contract.ownership
     values = {
+        "left_out": _LEFT_OUT if sparse else "",
         "goal": fenced(contract.parent.task_prompt or "(not said)"),
         "number": str(contract.parent.step_idx),
         "title": fenced(step.title),

@@ -32,7 +32,7 @@ Speculate = Annotated[
     int | None, typer.Option("--speculate", metavar="N", min=0, help="Gates begun before their turn (default: 0).")
 ]
 Workspace = Annotated[
-    Literal["auto", "overlay", "checkout"] | None,
+    Literal["auto", "overlay", "checkout", "sparse"] | None,
     typer.Option("--workspace", help="How the files of a workspace are made."),
 ]
 Budget = Annotated[

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.config.acp_program import SERVICES
-from harness.model import duration, error_actions, limits
+from harness.model import duration, error_actions, globs, limits
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
 _CHOSEN_MODEL = re.compile(r"(?:openai|anthropic|scripted):[^\x00-\x1f\x7f]{1,500}")
@@ -81,6 +81,15 @@ def _inside(value: Any) -> tuple[str, ...]:
     if wrong:
         raise ValueError(f"{wrong[0]!r} must lie inside the repository, written with slashes")
     return paths
+
+
+def _globs(value: Any) -> tuple[str, ...]:
+    patterns = _texts(value)
+    for pattern in patterns:
+        wrong = globs.problem(pattern)
+        if wrong is not None:
+            raise ValueError(f"{pattern!r:.120} {wrong[0]}: {wrong[1]}")
+    return patterns
 
 
 def _folder(value: Any) -> Path:
@@ -193,10 +202,11 @@ KINDS: dict[str, Kind] = {
     "state_home": Kind(None, _folder, str, "where workspaces live"),
     "env_pass": Kind((), _names, _commas, "environment variables that children see besides the fixed ones"),
     "workspace.kind": Kind(
-        "auto", _choice("auto", "overlay", "checkout"), str, "how the files of a workspace are made"
+        "auto", _choice("auto", "overlay", "checkout", "sparse"), str, "how the files of a workspace are made"
     ),
     "workspace.copy": Kind((), _inside, _commas, "untracked files that are copied into each workspace"),
     "workspace.link": Kind((), _inside, _commas, "untracked files that are linked into each workspace"),
+    "workspace.sparse": Kind((), _globs, _commas, "what a sparse workspace holds besides what its step owns"),
     "backoff_base": Kind(limits.BACKOFF_BASE_MS, _milliseconds, str, "wait before the first retry; doubles after it"),
     "resume_sessions": Kind(False, _flag, _truth, "a retry carries on with the agent's session where it can"),
     "recoveries": Kind(

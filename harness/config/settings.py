@@ -31,7 +31,7 @@ class Settings:
 
     jobs: int
     sandbox: Literal["auto", "bwrap", "none"]
-    workspace_kind: Literal["auto", "overlay", "checkout"]
+    workspace_kind: Literal["auto", "overlay", "checkout", "sparse"]
     reports: Literal["local", "commit"]
     keep: bool
     strict_parent: bool
@@ -40,6 +40,7 @@ class Settings:
     env_pass: tuple[str, ...]
     workspace_copy: tuple[str, ...]
     workspace_link: tuple[str, ...]
+    workspace_sparse: tuple[str, ...]
     backoff_base_ms: int
     recoveries: int
     checkpoint_every_ms: int

@@ -136,7 +136,7 @@ async def _work(this: _Try, previous: str | None) -> Outcome:
         contract=this.contract,
         attempt=this.number,
         workspace=execute.workspace.path,
-        prompt=ctx.parts.prompt(this.contract, previous),
+        prompt=ctx.parts.prompt(this.contract, previous, execute.workspace.sparse),
         env=this.contract.work.env,
         private=execute.workspace.private,
         log=execute.log,
@@ -194,11 +194,19 @@ async def _verdict(this: _Try, taken: Snapshot) -> Failure | None:
         return failure
     this.ctx.in_flight.add(this.task)
     try:
-        failure = await gate.checks(this.execute, taken.tree, "workspace")
+        failure = await _checked(this, taken)
         await tripwire.look(this.ctx)
     finally:
         this.ctx.in_flight.discard(this.task)
     return tripwire.verdict(this.ctx, this.task) or failure
+
+
+async def _checked(this: _Try, taken: Snapshot) -> Failure | None:
+    if not this.execute.workspace.sparse:
+        return await gate.checks(this.execute, taken.tree, "workspace")
+    # What passes without the files that were left out says nothing of the tree that has them.
+    purpose = f"check{this.number}" + (f".{this.candidate}" if this.candidate else "")
+    return await gate.checks_apart(this.ctx, this.task, taken.commit, taken.tree, purpose)
 
 
 def _ownership(this: _Try, taken: Snapshot) -> Failure | None:

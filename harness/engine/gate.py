@@ -61,6 +61,11 @@ async def verdict(ctx: Context, task: TaskId, trial: Trial, tree: str, where: st
     return Failure(reason, f"checks failed on the {where} tree: {'; '.join(failed)}")
 
 
+async def checks_apart(ctx: Context, task: TaskId, commit: CommitId, tree: str, purpose: str) -> Failure | None:
+    """The step's checks on its snapshot, in a workspace of their own that leaves nothing out."""
+    return await verdict(ctx, task, await trial(ctx, task, commit, purpose), tree, "workspace")
+
+
 def wanted(ctx: Context, task: TaskId, tree: str) -> bool:
     """Whether the merged tree has yet to be checked: not without checks, and not if they passed on this very tree."""
     return bool(ctx.contract(task).checks) and tree != ctx.step(task).tree

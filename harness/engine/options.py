@@ -22,6 +22,7 @@ class Options:
     env_pass: tuple[str, ...] = ()
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
+    sparse: tuple[str, ...] = ()
     backoff_base_ms: int = limits.BACKOFF_BASE_MS
     recoveries: int = limits.RECOVERIES
     replay: str = ""  # the digest of the recording that takes the agents' place
@@ -37,6 +38,6 @@ class Options:
     def from_dict(cls, values: Mapping[str, Any]) -> Options:
         known: dict[str, Any] = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
         lists: dict[str, tuple[str, ...]] = {
-            name: tuple(known[name]) for name in ("env_pass", "copy", "link") if name in known
+            name: tuple(known[name]) for name in ("env_pass", "copy", "link", "sparse") if name in known
         }
         return cls(**{**known, **lists})

@@ -32,7 +32,7 @@ class Parts:
     clock: Clock
     agent: Callable[[str], Agent]
     make_tools: MakeTools
-    prompt: Callable[[Contract, str | None], str]
+    prompt: Callable[[Contract, str | None, bool], str]  # why the attempt before failed; whether files are left out
     environment: Callable[[tuple[str, ...]], Mapping[str, str]]
     runs_dir: Path
     checkout: Path

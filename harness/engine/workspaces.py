@@ -6,24 +6,25 @@ a workspace of its successor.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from harness.engine import failpoints
 from harness.engine.context import Context
 from harness.model import events as ev
-from harness.model.changes import Workspace
+from harness.model.changes import Workspace, WorkspaceKind
 from harness.model.ids import CommitId, RefName, TaskId, candidate_branch
 
 
 async def for_attempt(ctx: Context, task: TaskId, attempt: int, candidate: int = 1) -> Workspace:
     """A fresh worktree at the step's start point, on the step's own branch or, for further candidates, on theirs."""
     start = CommitId(ctx.step(task).start_point or "")
+    kind, only = _for_work(ctx, task)
     if candidate == 1:
-        return await _open(ctx, task, start, ctx.branch(task), f"attempt{attempt}")
+        return await _open(ctx, task, start, ctx.branch(task), f"attempt{attempt}", kind=kind, only=only)
     branch = candidate_branch(ctx.run_id, task, candidate)
-    return await _open(ctx, task, start, branch, f"attempt{attempt}.{candidate}")
+    return await _open(ctx, task, start, branch, f"attempt{attempt}.{candidate}", kind=kind, only=only)
 
 
 def stands(path: Path) -> bool:
@@ -36,7 +37,7 @@ async def temporary(ctx: Context, task: TaskId, start: CommitId, purpose: str) -
     """A detached worktree for checks; nothing in it is work, so it goes away again, also when its maker is stopped."""
     name = _name(ctx, task, purpose)
     try:
-        yield await _open(ctx, task, start, None, purpose)
+        yield await _open(ctx, task, start, None, purpose, kind=_for_checks(ctx))
     finally:
         await ctx.offload(ctx.parts.vcs.retire_workspace, ctx.run_id, name)
         ctx.note(task, ev.WorkspaceRemoved, path=str(ctx.parts.vcs.workspace_path(ctx.run_id, name)))
@@ -46,11 +47,37 @@ def _name(ctx: Context, task: TaskId, purpose: str) -> str:
     return f"{task}-{purpose}-{ctx.journal.lease.epoch}"
 
 
-async def _open(ctx: Context, task: TaskId, start: CommitId, branch: RefName | None, purpose: str) -> Workspace:
+def _for_work(ctx: Context, task: TaskId) -> tuple[WorkspaceKind, tuple[str, ...] | None]:
+    """The kind of an attempt's workspace and, for a sparse one, what it holds."""
+    kind = ctx.parts.vcs.workspace_kind
+    if kind.name != "sparse":
+        return kind, None
+    owned = ctx.contract(task).ownership.paths
+    if owned is None:
+        return WorkspaceKind("checkout", "the step owns everything: nothing can be left out"), None
+    if ctx.options.replay:
+        return WorkspaceKind("checkout", "recorded edits are laid over all files"), None
+    return kind, (*owned, *ctx.options.sparse)
+
+
+def _for_checks(ctx: Context) -> WorkspaceKind:
+    kind = ctx.parts.vcs.workspace_kind
+    return WorkspaceKind("checkout", "checks may read any file") if kind.name == "sparse" else kind
+
+
+async def _open(
+    ctx: Context,
+    task: TaskId,
+    start: CommitId,
+    branch: RefName | None,
+    purpose: str,
+    *,
+    kind: WorkspaceKind,
+    only: Sequence[str] | None = None,
+) -> Workspace:
     vcs = ctx.parts.vcs
     name = _name(ctx, task, purpose)
     path = vcs.workspace_path(ctx.run_id, name)
-    kind = vcs.workspace_kind
     ctx.note(
         task,
         ev.WorkspacePreparing,
@@ -61,7 +88,7 @@ async def _open(ctx: Context, task: TaskId, start: CommitId, branch: RefName | N
         why=kind.why,
     )
     failpoints.hit("before:workspace")
-    workspace = await ctx.offload(vcs.open_workspace, ctx.run_id, name, start, branch)
+    workspace = await ctx.offload(vcs.open_workspace, ctx.run_id, name, start, branch, only)
     failpoints.hit("between:workspace")
     await ctx.offload(vcs.prepare, ctx.run_id, name, ctx.options.copy, ctx.options.link)
     failpoints.hit("after:workspace")

@@ -26,9 +26,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceKind:
-    """`checkout` (every workspace has all files) or `overlay` (one shared checkout, changes apart), and why."""
+    """How files come into a workspace, and why so.
 
-    name: Literal["overlay", "checkout"]
+    `checkout` (all of them), `overlay` (one shared checkout, changes apart) or `sparse` (those that a step needs).
+    """
+
+    name: Literal["overlay", "checkout", "sparse"]
     why: str
 
 
@@ -52,6 +55,8 @@ class Workspace:
     admin: Path
     private_index: Path
     private: Path
+    sparse: bool = False
+    """Whether files of the start point were left out of it."""
 
 
 @dataclass(frozen=True, slots=True)

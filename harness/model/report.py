@@ -79,9 +79,14 @@ def _last(facts: Sequence[ev.StepFact], kind: type[Any]) -> Any:
     return next((fact for fact in reversed(facts) if isinstance(fact, kind)), None)
 
 
+def _is_for_work(fact: ev.StepFact) -> bool:
+    """Workspaces for checks alone may be of another kind."""
+    return isinstance(fact, ev.WorkspacePreparing) and fact.purpose.startswith("attempt")
+
+
 def _front(run_id: str, step: StepState, facts: Sequence[ev.StepFact]) -> dict[str, Any]:
     tried = _last(facts, ev.SubagentAttempt)
-    made = _last(facts, ev.WorkspacePreparing)
+    made = _last([fact for fact in facts if _is_for_work(fact)] or facts, ev.WorkspacePreparing)
     return {
         "run": run_id,
         "step": step.step_idx,

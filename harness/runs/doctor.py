@@ -75,6 +75,11 @@ def _sandbox(project: Project) -> Iterator[Finding]:
 def _workspaces(project: Project) -> Iterator[Finding]:
     kind = project.workspaces
     yield Finding("workspace", True, f"{kind.name}: {kind.why}")
+    repository = project.repository
+    head = repository.resolve("HEAD")
+    some, every = repository.sparse_files(head, project.settings.workspace_sparse), len(repository.paths(head))
+    told = f"`--workspace sparse` would check out what a step owns and {some:,} of {every:,} files"
+    yield Finding("sparse", True, told, needed=False)
 
 
 def _model(project: Project, *, ask: bool) -> Iterator[Finding]:

@@ -75,6 +75,7 @@ def options(
         env_pass=tuple(settings.env_pass),
         copy=tuple(settings.workspace_copy),
         link=tuple(settings.workspace_link),
+        sparse=tuple(settings.workspace_sparse),
         backoff_base_ms=settings.backoff_base_ms,
         recoveries=settings.recoveries,
         errors=dict(settings.errors),

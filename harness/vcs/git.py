@@ -198,7 +198,7 @@ def _checked(answer: Answer, args: tuple[str | bytes, ...], ok: Collection[int])
     fault = answer.machine_fault
     if fault or answer.code not in ok:
         raise GitFailed(
-            f"git {os.fsdecode(args[0])} failed: {fault or answer.last_error}",
+            f"git {os.fsdecode(args[2 if args[0] == '-c' else 0])} failed: {fault or answer.last_error}",
             hint="free space or descriptors, then resume" if fault else "see `orchestrix doctor`",
             exit_status=answer.code,
             machine=bool(fault) or answer.code < 0,

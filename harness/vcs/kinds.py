@@ -9,7 +9,7 @@ from harness.errors import EnvironmentProblem
 from harness.model.changes import WorkspaceKind
 from harness.vcs import overlay
 
-Mode = Literal["auto", "overlay", "checkout"]
+Mode = Literal["auto", "overlay", "checkout", "sparse"]
 
 
 CHECKOUT = WorkspaceKind("checkout", "the kind that works everywhere")
@@ -20,8 +20,8 @@ def choose(mode: Mode, state_dir: Path, against: str) -> WorkspaceKind:
 
     Raises EnvironmentProblem when an overlay was asked for and cannot be mounted.
     """
-    if mode == "checkout":
-        return WorkspaceKind("checkout", "asked for")
+    if mode in ("checkout", "sparse"):
+        return WorkspaceKind(mode, "asked for")
     if mode == "auto" and against:
         return WorkspaceKind("checkout", against)
     problem = overlay.why_not(state_dir)

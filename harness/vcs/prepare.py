@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from harness.errors import ConfigInvalid
@@ -15,19 +15,28 @@ from harness.vcs.repo import Layout
 INCLUDE_FILE = ".worktreeinclude"
 
 
-def fill(layout: Layout, private: PrivateDir, tree: Path, copy: Sequence[str], link: Sequence[str]) -> bool:
+def fill(
+    layout: Layout,
+    private: PrivateDir,
+    tree: Path,
+    copy: Sequence[str],
+    link: Sequence[str],
+    *,
+    has: Callable[[str], bool] = lambda _path: False,
+) -> bool:
     """Copies and links from the user's checkout; never out of either tree, never over a file that is there.
 
-    Returns whether anything was brought.
+    `has` tells of a path that the start point has although no file is there. Returns whether anything was brought.
 
     `copy` holds patterns in gitignore syntax that match untracked or ignored files; `link` holds plain paths.
     Raises ConfigInvalid for a link that leaves the checkout.
     """
-    found = _matching(private, layout, copy)
+    found = [path for path in _matching(private, layout, copy) if not has(path)]
     for path in found:
         _copy(layout.root, tree, path)
     for name in link:
-        _link(layout.root, tree, _inside(name))
+        if not has(_inside(name)):
+            _link(layout.root, tree, name)
     return bool(found or link)
 
 

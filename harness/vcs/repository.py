@@ -45,6 +45,7 @@ from harness.vcs.private import PrivateDir
 from harness.vcs.refs import Refs
 from harness.vcs.room import Room
 from harness.vcs.snapshot import Taken
+from harness.vcs.sparse import Area, Sparse
 from harness.vcs.tamper import Tripwire
 from harness.vcs.templates import Templates
 
@@ -62,6 +63,7 @@ class Repository:
         self._landmarks = Landmarks(self._objects)
         self._layered = layered.Layered(self._objects, self._landmarks)
         self._compared = Compared(self._objects, self._landmarks)
+        self._sparse = Sparse(self._objects, self._landmarks)
         self._merger = Merger(self._objects, self._landmarks)
         self._background = Background()
         self._templates = Templates(self.state_dir / "_templates", self._objects, self._landmarks, self._background.do)
@@ -169,8 +171,13 @@ class Repository:
 
     # Workspaces
 
-    def open_workspace(self, run: RunId, name: str, start: CommitId, branch: RefName | None) -> Workspace:
-        """A new worktree at `start`, on `branch` (created, or moved here) or detached; left-overs are removed first."""
+    def open_workspace(
+        self, run: RunId, name: str, start: CommitId, branch: RefName | None, only: Sequence[str] | None = None
+    ) -> Workspace:
+        """A new worktree at `start`, on `branch` (created, or moved here) or detached; left-overs are removed first.
+
+        `only` makes it sparse: globs of what it holds besides the files at the top level.
+        """
         place = self._place(run, name)
         if worktrees.is_left(place):
             self._background.settle()
@@ -181,7 +188,10 @@ class Repository:
                 if old != start:
                     self.move_ref(branch, start, old)
         own, tree = self._private_of(run), self.tree_of(start)
-        if self.workspace_kind.name == "checkout":
+        if only is not None:
+            some = partial(self._sparse.fill, private=own, tree=tree, only=only)
+            return worktrees.create(place, worktrees.Card(start, branch, only=tuple(only)), some)
+        if self.workspace_kind.name != "overlay":
             fill = partial(worktrees.check_out, private=own, tree=tree)
             return worktrees.create(place, worktrees.Card(start, branch), fill)
         template = self._templates.nearest(own, tree, place.tree)
@@ -196,6 +206,10 @@ class Repository:
         if self.workspace_kind.name == "overlay":
             self._background.do(self._templates.warm, self._private_of(run), self.tree_of(start))
 
+    def sparse_files(self, start: CommitId, only: Sequence[str]) -> int:
+        """How many files a sparse workspace would hold."""
+        return sum(1 for _ in Area(only).of(self._objects, self.tree_of(start)))
+
     def choose_workspaces(self, mode: kinds.Mode, against: str = "") -> WorkspaceKind:
         """How workspaces are made from now on; `against` says why an overlay would not be right here.
 
@@ -203,7 +217,7 @@ class Repository:
         Raises EnvironmentProblem when overlays were asked for and do not work.
         """
         self.workspace_kind = kinds.choose(mode, self.state_dir, against)
-        if self.workspace_kind.name == "checkout" and any(self.state_dir.glob("*/layers/*")):
+        if self.workspace_kind.name != "overlay" and any(self.state_dir.glob("*/layers/*")):
             # What an earlier coordinator left is mounted again, for the threads to come as well.
             overlay.why_not(self.state_dir)
         self._room.look()
@@ -217,7 +231,11 @@ class Repository:
         if not prepare.is_wanted(self.layout, copy, link):
             return
         own, card = self._private_of(run), worktrees.read_card(place)
-        if card is not None and prepare.fill(self.layout, own, place.tree, copy, link):
+
+        def has(path: str) -> bool:
+            return card is not None and card.only is not None and self._sparse.has(self.tree_of(card.start), path)
+
+        if card is not None and prepare.fill(self.layout, own, place.tree, copy, link, has=has):
             left = prepare.untracked(own.git(place.tree, place.index), place.tree)
             worktrees.write_card(place, dataclasses.replace(card, prepared=left))
 
@@ -372,6 +390,8 @@ class Repository:
             tree = self._layered.tree(place, own, card.template, start, left_out)
             if tree is None and not overlay.is_mounted(place):
                 raise EnvironmentProblem(f"workspace {place.name} is not mounted", hint="resume the run")
+        elif card is not None and card.only is not None:
+            return self._sparse.take(own.git(workspace.path), place, start, card.only, left_out)
         else:
             tree = self._compared.tree(place, own, start, left_out)
         if tree is not None:

@@ -136,7 +136,8 @@ class _Snapshot:
         found = [path for path in inside if path.startswith(below)]
         wanted = tracked | (set(found) - self._ignored(found) if found else set())
         if wanted:
-            self._update(sorted(wanted), "--add", "--remove", "--replace")
+            # What a sparse workspace left out would be removed for not being there.
+            self._update(sorted(wanted), "--ignore-skip-worktree-entries", "--add", "--remove", "--replace")
 
     def _update(self, paths: Sequence[str], *options: str) -> None:
         self._git.run("update-index", *options, "-z", "--stdin", stdin=_joined(paths))

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import AnyStr
 
 from harness.errors import MACHINE_FAULTS, UsageError
 from harness.model.ids import RefName
@@ -41,17 +42,17 @@ def tree(root: Path, submodules: Collection[str] = ()) -> Survey:
     waiting = [("", False)]
     while waiting:
         directory, nested = waiting.pop()
-        listed = _listed(root / directory)
-        if listed is None:
+        entries = listed(root / directory)
+        if entries is None:
             seen.unreadable.append(directory)
             continue
-        if directory and any(entry.name == ".git" for entry in listed):
+        if directory and any(entry.name == ".git" for entry in entries):
             seen.repositories.append(directory)
             if not nested:
                 seen.nested.append(directory)
             nested = True
         nested = nested or directory in submodules
-        for entry in listed:
+        for entry in entries:
             path = f"{directory}/{entry.name}" if directory else entry.name
             if entry.name == ".git":
                 continue
@@ -64,7 +65,7 @@ def tree(root: Path, submodules: Collection[str] = ()) -> Survey:
     return seen
 
 
-def _listed(directory: Path) -> list[os.DirEntry[str]] | None:
+def listed(directory: AnyStr | os.PathLike[AnyStr]) -> list[os.DirEntry[AnyStr]] | None:
     """The entries; None when the directory is closed to us."""
     try:
         with os.scandir(directory) as entries:

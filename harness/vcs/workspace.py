@@ -31,6 +31,8 @@ class Card:
     prepared: Mapping[str, str] = field(default_factory=dict)
     template: TreeId | None = None
     """The tree of the shared checkout below an overlay; None: the workspace is a checkout of its own."""
+    only: tuple[str, ...] | None = None
+    """What a sparse workspace holds besides the files at the top level; None: it holds everything."""
 
 
 def create(place: Place, card: Card, fill: Callable[[Place], None]) -> Workspace:
@@ -104,6 +106,7 @@ def write_card(place: Place, card: Card) -> None:
         "branch": card.branch,
         "prepared": dict(card.prepared),
         "template": card.template,
+        "only": card.only,
     }
     aside = f"{place.run_dir}/{place.name}.card.new"
     _write(aside, json.dumps(content).encode())
@@ -113,12 +116,13 @@ def write_card(place: Place, card: Card) -> None:
 def read_card(place: Place) -> Card | None:
     try:
         content = json.loads(place.card.read_text(encoding="utf-8"))
-        branch, template = content["branch"], content.get("template")
+        branch, template, only = content["branch"], content.get("template"), content.get("only")
         return Card(
             CommitId(content["start"]),
             RefName(branch) if branch else None,
             dict(content["prepared"]),
             TreeId(template) if template else None,
+            None if only is None else tuple(only),
         )
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -129,7 +133,16 @@ def read_card(place: Place) -> Card | None:
 
 
 def _workspace(place: Place, card: Card) -> Workspace:
-    return Workspace(place.name, place.tree, card.start, card.branch, place.admin, place.index, place.private)
+    return Workspace(
+        place.name,
+        place.tree,
+        card.start,
+        card.branch,
+        place.admin,
+        place.index,
+        place.private,
+        sparse=card.only is not None,
+    )
 
 
 def _make_homes(place: Place, *, roomy: bool) -> None:
