@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,6 +14,7 @@ from harness.config import json_tokens, plan_checks, reading, tree
 from harness.config.tree import Fault, Place, Tree
 from harness.errors import PlanInvalid
 from harness.model import limits, needs
+from harness.model.late import dataclass
 from harness.model.needs import Problem
 from harness.model.plan import Plan
 from harness.model.schedule import Schedule, schedule

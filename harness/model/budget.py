@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from harness.model import duration
 from harness.model import events as ev
+from harness.model.late import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Spent:
     wall_ms: int = 0
 
     def __add__(self, other: Spent) -> Spent:
-        return Spent(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+        return Spent(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
 
 
 def used_by(fact: ev.Fact | None) -> Spent:

@@ -6,8 +6,8 @@ A plan may have thousands of steps: whether everything that a step needs is ther
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from harness.model.late import dataclass
 from harness.model.lifecycle import State
 from harness.model.state import RunState, StepState
 from harness.orchestrator.policies import Policies

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Final
+
+from harness.model.late import dataclass
 
 PERFORM_TASK: Final = "AGENT_PERFORM_TASK"
 PLANNER: Final = "AGENT_PERFORM_PLANNING"

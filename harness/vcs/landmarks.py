@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pygit2.enums import FileMode
 
+from harness.model.late import dataclass
 from harness.vcs.objects import Objects
 
 _REMEMBERED = 200_000

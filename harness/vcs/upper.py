@@ -9,12 +9,13 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 from pathlib import Path
 
 from pygit2.enums import FileMode
 
+from harness.model.late import dataclass
 from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Entries, Objects
 

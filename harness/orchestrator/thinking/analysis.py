@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Literal
 
@@ -11,6 +11,7 @@ from harness.errors import ModelFailed
 from harness.model import limits
 from harness.model.contract import Contract
 from harness.model.globs import Ownership
+from harness.model.late import dataclass
 from harness.orchestrator.thinking import prompts
 from harness.orchestrator.thinking.answers import AnalysisAnswer
 from harness.orchestrator.thinking.asking import Asking

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from harness.model import globs, limits, within
 from harness.model.contract import Contract
+from harness.model.late import dataclass
 from harness.model.plan import Command
 from harness.orchestrator.thinking.answers import PlanAnswer, PlannedStep
 

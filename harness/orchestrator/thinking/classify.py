@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from harness.errors import ModelFailed
 from harness.model import limits
+from harness.model.late import dataclass
 from harness.orchestrator.thinking import prompts, results
 from harness.orchestrator.thinking.answers import ClassificationAnswer
 from harness.orchestrator.thinking.asking import Asking

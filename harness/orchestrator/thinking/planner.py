@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from harness.config import plan_file, plan_text
 from harness.config.plan_file import LoadedPlan
 from harness.errors import PlanInvalid, PlanningFailed, UsageError
 from harness.model import limits
 from harness.model.contract import Contract
+from harness.model.late import dataclass
 from harness.orchestrator.thinking import bounds as rules
 from harness.orchestrator.thinking import draft, prompts
 from harness.orchestrator.thinking.answers import PlanAnswer

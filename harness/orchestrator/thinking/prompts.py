@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
 from harness.model.fence import fenced
+from harness.model.late import dataclass
 from harness.model.visible import visible
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from harness.errors import ModelFailed
 from harness.model import limits
+from harness.model.late import dataclass
 from harness.orchestrator.thinking import prompts, results
 from harness.orchestrator.thinking.answers import SynthesisAnswer
 from harness.orchestrator.thinking.asking import Asking
