@@ -9,7 +9,6 @@ from harness.errors import ModelFailed
 from harness.model import limits
 from harness.model.late import dataclass
 from harness.orchestrator.thinking import prompts, results
-from harness.orchestrator.thinking.answers import ClassificationAnswer
 from harness.orchestrator.thinking.asking import Asking
 from harness.orchestrator.thinking.results import Result
 from harness.ports import Usage
@@ -39,6 +38,8 @@ async def classify(
         return _settled("no round of planning is left")
     if asking is None:
         return _settled("there is no model to ask")
+    from harness.orchestrator.thinking.answers import ClassificationAnswer  # noqa: PLC0415 - a run without a model pays nothing
+
     quoted = {
         "goal": goal,
         "results": results.told(ended, limits.SYNTHESIS_TOKENS),

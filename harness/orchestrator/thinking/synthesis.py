@@ -10,7 +10,6 @@ from harness.errors import ModelFailed
 from harness.model import limits
 from harness.model.late import dataclass
 from harness.orchestrator.thinking import prompts, results
-from harness.orchestrator.thinking.answers import SynthesisAnswer
 from harness.orchestrator.thinking.asking import Asking
 from harness.orchestrator.thinking.results import Result
 from harness.ports import Usage
@@ -34,6 +33,8 @@ async def synthesise(
     """Always an answer: one step needs no model to sum it up, and a model that fails twice is not waited for."""
     if asking is None or len(ended) < 2:  # noqa: PLR2004 - one report is its own summary
         return Synthesis(facts(ended), "facts")
+    from harness.orchestrator.thinking.answers import SynthesisAnswer  # noqa: PLC0415 - a run without a model pays nothing
+
     problems = []
     for source, budget in (("model", limits.SYNTHESIS_TOKENS), ("smaller", limits.SYNTHESIS_REDUCED_TOKENS)):
         quoted = {"goal": goal, "results": results.told(ended, budget)}
