@@ -64,7 +64,7 @@ class RoutingReason(BaseModel):
     model_config = ConfigDict(defer_build=True)
 
     decision_type: str
-    matched_rules: list[MatchedRule] = Field(default_factory=list)
+    matched_rules: list[MatchedRule] = []
     llm_used: bool = False
     llm_reasoning: str | None = None
     detail: str = ""
