@@ -10,8 +10,8 @@ import sys
 import threading
 import types
 
-# New objects: the start makes many that stay, and looking through them often takes a tenth of it.
-_COLLECT_AFTER = 20_000
+# New objects: the start of a run makes 75,000 that stay, and looking through them takes a tenth of it.
+_COLLECT_AFTER = 100_000
 
 
 def main() -> None:
