@@ -37,7 +37,9 @@ def _refuse_plugins() -> None:
     empty = types.ModuleType(name)
 
     def real(wanted: str) -> object:
-        """Whatever else is asked of it comes from the real one."""
+        """Whatever else is asked of it comes from the real one; importing asks for some names of its own."""
+        if wanted.startswith("__"):
+            raise AttributeError(wanted)
         sys.modules.pop(name, None)
         return getattr(importlib.import_module(name), wanted)
 
