@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+
+from harness.model.late import dataclass
 
 if TYPE_CHECKING:  # the CLI's quick commands need these seams, not pydantic behind the contract
     from asyncio import StreamReader, StreamWriter

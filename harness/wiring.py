@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from harness.config import settings as settings_file
 from harness.engine.clock import SystemClock
 from harness.errors import EnvironmentProblem, NotFound, UsageError
 from harness.model.ids import RunId
+from harness.model.late import dataclass
 
 if TYPE_CHECKING:
     from harness.agents.registry import Registry, Thinker

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from harness.agents import briefing
 from harness.agents.conversation import Conversation
@@ -12,6 +12,7 @@ from harness.agents.utterances import Utterances
 from harness.errors import ContractViolation, ModelFailed, ModelFault, ToolFailed
 from harness.model import duration, limits
 from harness.model import events as ev
+from harness.model.late import dataclass
 from harness.model.verdict import Failure, Reason
 from harness.ports import Execute, Job, Message, Model, Outcome, ToolCall, ToolOffer, Tools, Turn, Usage
 from harness.tools.delegate import Delegate, subplan

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from harness.agents import private_home
 from harness.agents.profile import Profile, contract_tools, filled
 from harness.agents.told import Told
 from harness.model import limits
+from harness.model.late import dataclass
 from harness.model.process import Ending, Means, ProcessResult
 from harness.model.verdict import Failure, Reason
 from harness.ports import Execute, Job, Outcome, Tools

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from harness.model import limits
+from harness.model.late import dataclass
 from harness.ports import Message
 
 _CHARS_PER_TOKEN = 4

@@ -6,11 +6,11 @@ import os
 import re
 import shutil
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.agents.profile import Profile
 from harness.errors import EnvironmentProblem
+from harness.model.late import dataclass
 from harness.model.process import ProcessSpec, Rights
 from harness.ports import Processes
 from harness.sandbox import environment

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import ConfigInvalid
+from harness.model.late import dataclass
 
 if TYPE_CHECKING:
     from harness.agents.cli import CliAgent

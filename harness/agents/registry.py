@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.agents.actions import ActionsAgent
@@ -13,6 +12,7 @@ from harness.agents.command import CommandAgent
 from harness.agents.profile_table import ProfileTable
 from harness.config.acp_program import AcpProgram
 from harness.errors import EnvironmentProblem
+from harness.model.late import dataclass
 from harness.ports import Agent
 
 if TYPE_CHECKING:

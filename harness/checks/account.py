@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from harness.errors import MACHINE_FAULTS
 from harness.model import limits
+from harness.model.late import dataclass
 
 _FENCE = "---"
 

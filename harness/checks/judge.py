@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from harness.model.contract import ContractCheck
+from harness.model.late import dataclass
 from harness.model.plan import Command
 from harness.model.process import Ending, ProcessResult
 from harness.ports import Execute

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from harness.engine.journal import Watch
 from harness.errors import EnvironmentProblem, OrchestrixError
 from harness.model.events import Fact
 from harness.model.ids import RunId
+from harness.model.late import dataclass
 from harness.model.lifecycle import RunStatus
 from harness.model.state import RunState
 from harness.runs import land as landing

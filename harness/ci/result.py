@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
@@ -11,6 +11,7 @@ from harness.errors import OrchestrixError
 from harness.model import events as ev
 from harness.model import view
 from harness.model.ids import RefName
+from harness.model.late import dataclass
 from harness.model.lifecycle import RunStatus, State
 from harness.model.state import RunState, StepState
 from harness.model.verdict import Reason

@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
-import typer
-from typer._completion_classes import completion_init
-
-from harness.cli import output
+from harness.cli import output, quick
+from harness.cli.declare import Option
 from harness.errors import EnvironmentProblem, Exit, OrchestrixError, UsageError
+
+if TYPE_CHECKING:
+    from harness.cli.typed import App
 
 COMMANDS = (
     "init",
@@ -51,9 +52,11 @@ COMMANDS = (
 )
 
 
-def build(names: tuple[str, ...]) -> typer.Typer:
+def build(names: tuple[str, ...]) -> App:
     """A Typer app with these commands; loading one command keeps start-up near bare Python's."""
-    app = typer.Typer(
+    from harness.cli.typed import App  # noqa: PLC0415 - a plain command line is read without it
+
+    app = App(
         name="orchestrix",
         no_args_is_help=True,
         add_completion=False,
@@ -64,10 +67,12 @@ def build(names: tuple[str, ...]) -> typer.Typer:
 
     @app.callback()
     def root(
-        directory: str = typer.Option("", "-C", metavar="DIR", help="Work as if started in DIR."),
-        version: bool = typer.Option(False, "--version", "-V", help="Print the version and exit."),
+        directory: Annotated[str, Option("-C", metavar="DIR", help="Work as if started in DIR.")] = "",
+        version: Annotated[bool, Option("--version", "-V", help="Print the version and exit.")] = False,
     ) -> None:
         if version:
+            import typer  # noqa: PLC0415 - loaded already
+
             from harness import __version__  # noqa: PLC0415 - rarely needed
 
             typer.echo(f"orchestrix {__version__}")
@@ -99,15 +104,25 @@ def _wanted(argv: list[str]) -> str | None:
     return None
 
 
+def _called(argv: list[str]) -> object:
+    """What the command returned; raises what it raises, and Typer's errors."""
+    plain = None if "_ORCHESTRIX_COMPLETE" in os.environ else quick.understood(argv, COMMANDS)
+    if plain is None:
+        from harness.cli import typed  # noqa: PLC0415 - as above
+
+        wanted = _wanted(argv)
+        return typed.call(build((wanted,) if wanted in COMMANDS else COMMANDS), argv)
+    try:
+        return plain()
+    except KeyboardInterrupt:
+        return Exit.SIGINT  # the person knows; Typer says nothing either
+
+
 def run(argv: list[str]) -> int:
     """The exit status of this call; never a traceback for what a user or the environment did."""
-    if "_ORCHESTRIX_COMPLETE" in os.environ:
-        completion_init()
-    wanted = _wanted(argv)
-    alone = (wanted,) if wanted in COMMANDS else COMMANDS
     as_json = "--json" in argv
     try:
-        result = typer.main.get_command(build(alone))(argv, standalone_mode=False, prog_name="orchestrix")
+        result = _called(argv)
         sys.stdout.flush()
         return result if isinstance(result, int) else Exit.OK
     except OrchestrixError as error:

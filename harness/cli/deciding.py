@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.cli import options
+from harness.model.late import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
+from harness.cli.declare import Argument, Option
 from harness.errors import UsageError
 
 
@@ -18,29 +17,29 @@ def enter(directory: Path | None) -> Path | None:
     return directory
 
 
-Directory = Annotated[Path | None, typer.Option("-C", metavar="DIR", help="The repository to work on.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON envelope on stdout.")]
-Jsonl = Annotated[bool, typer.Option("--jsonl", help="Print events as JSON lines on stdout.")]
-Run = Annotated[str, typer.Argument(metavar="RUN", help="Run id, an unambiguous prefix of one, or `latest`.")]
-Step = Annotated[str, typer.Argument(metavar="STEP", help="Step index or id.")]
-StepArgument = Annotated[str | None, typer.Argument(metavar="STEP", help="Step index or id.")]
-Jobs = Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Steps at once (default: cores).")]
+Directory = Annotated[Path | None, Option("-C", metavar="DIR", help="The repository to work on.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON envelope on stdout.")]
+Jsonl = Annotated[bool, Option("--jsonl", help="Print events as JSON lines on stdout.")]
+Run = Annotated[str, Argument(metavar="RUN", help="Run id, an unambiguous prefix of one, or `latest`.")]
+Step = Annotated[str, Argument(metavar="STEP", help="Step index or id.")]
+StepArgument = Annotated[str | None, Argument(metavar="STEP", help="Step index or id.")]
+Jobs = Annotated[int | None, Option("-j", "--jobs", min=1, help="Steps at once (default: cores).")]
 Sandbox = Annotated[
-    Literal["auto", "bwrap", "none"] | None, typer.Option("--sandbox", help="How programs of a step are confined.")
+    Literal["auto", "bwrap", "none"] | None, Option("--sandbox", help="How programs of a step are confined.")
 ]
 Speculate = Annotated[
-    int | None, typer.Option("--speculate", metavar="N", min=0, help="Gates begun before their turn (default: 0).")
+    int | None, Option("--speculate", metavar="N", min=0, help="Gates begun before their turn (default: 0).")
 ]
 Workspace = Annotated[
     Literal["auto", "overlay", "checkout", "sparse"] | None,
-    typer.Option("--workspace", help="How the files of a workspace are made."),
+    Option("--workspace", help="How the files of a workspace are made."),
 ]
 Budget = Annotated[
     list[str] | None,
-    typer.Option("--budget", metavar="NAME=VALUE", help="What the run may use: tokens, cost_usd, attempts, wall_time."),
+    Option("--budget", metavar="NAME=VALUE", help="What the run may use: tokens, cost_usd, attempts, wall_time."),
 ]
-Note = Annotated[str, typer.Option("--note", help="Why, for the log.")]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress on stderr.")]
+Note = Annotated[str, Option("--note", help="Why, for the log.")]
+Quiet = Annotated[bool, Option("-q", "--quiet", help="No progress on stderr.")]
 
 
 def here(directory: Path | None) -> Path:

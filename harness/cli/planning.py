@@ -5,23 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from harness.cli.declare import Argument, Option
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.runs.planning import Terms
 
-Goal = Annotated[str, typer.Argument(metavar="GOAL", help="What is wanted, in words.")]
+Goal = Annotated[str, Argument(metavar="GOAL", help="What is wanted, in words.")]
 Agents = Annotated[
-    list[str] | None, typer.Option("--agent", metavar="NAME", help="Who may do steps; the first by default (builtin).")
+    list[str] | None, Option("--agent", metavar="NAME", help="Who may do steps; the first by default (builtin).")
 ]
-Checks = Annotated[
-    list[str] | None, typer.Option("--check", metavar="COMMAND", help="A command that every step must pass.")
-]
-MaxSteps = Annotated[int | None, typer.Option("--max-steps", min=1, help="Steps that the plan may have (20).")]
+Checks = Annotated[list[str] | None, Option("--check", metavar="COMMAND", help="A command that every step must pass.")]
+MaxSteps = Annotated[int | None, Option("--max-steps", min=1, help="Steps that the plan may have (20).")]
 ContextFile = Annotated[
-    Path | None, typer.Option("--context", metavar="FILE", help="Further text that the planner is shown.")
+    Path | None, Option("--context", metavar="FILE", help="Further text that the planner is shown.")
 ]
 
 

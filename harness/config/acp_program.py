@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from harness.model.late import dataclass
 
 _OPTIONS = ("mode", "auth", "env", "serves")
 SERVICES = ("read", "write", "terminal")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from harness.config import reading
 from harness.errors import ConfigInvalid
 from harness.model import limits
+from harness.model.late import dataclass
 from harness.model.plan import EnvName, Slug, Text, Word
 
 NAME = ".mcp.json"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ from harness.config.acp_program import AcpProgram, programs
 from harness.config.setting_kinds import AGENT_FIELDS, KINDS, variable
 from harness.errors import ConfigInvalid
 from harness.model import limits
+from harness.model.late import dataclass
 
 PROJECT_FILE = Path(".orchestrix") / "config.toml"
 _AGENT = re.compile(rf"agents\.([a-z0-9][a-z0-9_-]{{0,62}})\.({'|'.join(AGENT_FIELDS)})")

@@ -6,10 +6,11 @@ Nothing here recurses, so nesting cannot exhaust the stack; depth, aliases and t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, NamedTuple
 
 from harness.model import limits
+from harness.model.late import dataclass
 
 Path = tuple[str | int, ...]
 

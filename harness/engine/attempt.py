@@ -6,7 +6,7 @@ import asyncio
 import functools
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from harness.checks import account as accounts
@@ -21,6 +21,7 @@ from harness.model import usage as usages
 from harness.model.changes import Snapshot, Workspace
 from harness.model.contract import Contract
 from harness.model.ids import TaskId
+from harness.model.late import dataclass
 from harness.model.verdict import Failure, Reason
 from harness.ports import Job, Outcome
 

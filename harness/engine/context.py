@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from harness.engine.flight import Flight
@@ -18,6 +18,7 @@ from harness.model import events as ev
 from harness.model import nesting, rounds
 from harness.model.contract import Contract
 from harness.model.ids import CommitId, RefName, RunId, TaskId, work_branch
+from harness.model.late import dataclass
 from harness.model.nesting import Nest
 from harness.model.plan import Plan
 from harness.model.schedule import Schedule

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from dataclasses import dataclass
 from datetime import datetime
 
 from harness.engine.options import Options
@@ -13,6 +12,7 @@ from harness.errors import UsageError
 from harness.model import events as ev
 from harness.model import nesting
 from harness.model.ids import CommitId, RefName, RunId, integration_branch, sub_agent_id
+from harness.model.late import dataclass
 from harness.model.nesting import Nest
 from harness.model.plan import Plan
 from harness.model.schedule import Schedule

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from harness.engine import failpoints
@@ -12,6 +12,7 @@ from harness.model import events as ev
 from harness.model.changes import Workspace
 from harness.model.contract import Contract
 from harness.model.ids import TaskId
+from harness.model.late import dataclass
 from harness.model.process import Means, ProcessIdentity, ProcessLimits, ProcessResult, ProcessSpec, Rights
 from harness.ports import OnOutput, Talk
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from harness.model import limits
+from harness.model.late import dataclass
 
 
 @dataclass(frozen=True, slots=True)

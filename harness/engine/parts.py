@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.model.contract import Contract
+from harness.model.late import dataclass
 from harness.ports import Agent, Clock, Execute, Model, Processes, Store, Tools, Vcs
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from harness.engine import failpoints, keep, workspaces
@@ -17,6 +17,7 @@ from harness.model import events as ev
 from harness.model import usage
 from harness.model.changes import Snapshot, Workspace
 from harness.model.ids import TaskId, candidate_branches
+from harness.model.late import dataclass
 from harness.model.verdict import Failure
 
 

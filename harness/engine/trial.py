@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 from harness.checks.judge import CheckResult
 from harness.model.ids import CommitId, TaskId
+from harness.model.late import dataclass
 from harness.model.verdict import Failure
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from harness.model import duration
 from harness.model import events as ev
+from harness.model.late import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
 from harness.model.ids import CommitId, RefName, TreeId
+from harness.model.late import dataclass
 
 
 class Kind(StrEnum):

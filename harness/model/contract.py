@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from harness.errors import ContractViolation
 from harness.model import candidates, limits
@@ -79,7 +79,7 @@ class Work(_Part):
     budget_usd: float | None = None
     command: tuple[str, ...] | None = None
     actions: tuple[ContractAction, ...] | None = None
-    env: dict[str, str] = Field(default_factory=dict)
+    env: dict[str, str] = {}
     setup: tuple[Command, ...] = ()
     allow_empty: bool = False
     decompose: Literal["never", "auto", "always"] = "auto"
@@ -103,11 +103,11 @@ class Contract(_Part):
     step: StepText
     permissions: Permissions
     execution: Execution
-    outputs: Outputs = Outputs()
-    ownership: Ownership = Ownership()
+    outputs: Outputs = Outputs.model_construct()  # without a validator of its own, as those below
+    ownership: Ownership = Ownership.model_construct()
     checks: tuple[ContractCheck, ...] = ()
     sandbox: Literal["auto", "bwrap", "none"] = "auto"
-    limits: Limits = Limits()
+    limits: Limits = Limits.model_construct()
     persona: str | None = None
     work: Work
 
@@ -136,15 +136,15 @@ def _criteria(step: Step) -> list[str]:
     return [item if isinstance(item, str) else item.text for item in step.success_criteria or []]
 
 
-def _checks(step: Step) -> tuple[ContractCheck, ...]:
+def _checks(step: Step) -> tuple[dict[str, Any], ...]:
     plain = [
-        ContractCheck(command=item.run, may_fail_on_base=item.may_fail_on_base)
+        {"command": item.run, "may_fail_on_base": item.may_fail_on_base}
         if isinstance(item, Check)
-        else ContractCheck(command=item)
+        else {"command": item}
         for item in step.checks or []
     ]
     shown = [
-        ContractCheck(command=item.check, criterion=item.text)
+        {"command": item.check, "criterion": item.text}
         for item in step.success_criteria or []
         if isinstance(item, Criterion)
     ]
@@ -180,43 +180,58 @@ def _setup(step: Step) -> tuple[Command, ...]:
     return (step.setup,) if isinstance(step.setup, str) else tuple(step.setup)
 
 
-def _actions(step: Step) -> tuple[ContractAction, ...] | None:
+def _actions(step: Step) -> tuple[dict[str, Any], ...] | None:
     if step.actions is None:
         return None
-    return tuple(ContractAction(tool=item.tool, arguments=item.arguments) for item in step.actions)
+    return tuple({"tool": item.tool, "arguments": item.arguments} for item in step.actions)
 
 
 def from_plan(plan: Plan, idx: int, run_id: str, *, sandbox: Literal["auto", "bwrap", "none"] = "auto") -> Contract:
-    """The contract of step `idx`."""
+    """The contract of step `idx`; checked in one go, because every part that is made alone needs a validator of its own."""
     step = with_defaults(plan, plan.steps[idx])
-    racing = candidates.of(plan, plan.steps[idx])
-    return Contract(
-        parent=Parent(run_id=run_id, step_idx=idx, task_prompt=plan.goal, goal_summary=plan.goal.strip()[:500]),
-        step=StepText(title=step.title, description=step.description, success_criteria=tuple(_criteria(step))),
-        permissions=Permissions(
-            allowed_tools=DEFAULT_TOOLS if step.allowed_tools is None else tuple(step.allowed_tools),
-            can_spawn_children=bool(step.can_spawn_children),
-            max_delegation_depth=step.max_delegation_depth or 0,
-        ),
-        execution=Execution(
-            attempt_timeout_ms=step.timeout or limits.ATTEMPT_TIMEOUT_MS,
-            max_retries=limits.MAX_RETRIES if step.retries is None else step.retries,
-        ),
-        ownership=Ownership(
-            paths=None if step.owns is None else tuple(step.owns), exceptions_allowed=plan.ownership_exceptions
-        ),
-        checks=_checks(step),
-        sandbox=sandbox,
-        limits=Limits(inactivity_timeout_ms=step.inactivity_timeout),
-        work=Work(
-            agent=racing[0] if racing else agent_of(step),
-            candidates=racing,
-            budget_usd=step.budget if racing else None,
-            command=None if step.command is None else tuple(step.command),
-            actions=_actions(step),
-            env=step.env or {},
-            setup=_setup(step),
-            allow_empty=bool(step.allow_empty),
-            decompose=step.decompose or "auto",
-        ),
+    return Contract.model_validate(
+        {
+            "parent": {
+                "run_id": run_id,
+                "step_idx": idx,
+                "task_prompt": plan.goal,
+                "goal_summary": plan.goal.strip()[:500],
+            },
+            "step": {
+                "title": step.title,
+                "description": step.description,
+                "success_criteria": tuple(_criteria(step)),
+            },
+            "permissions": {
+                "allowed_tools": DEFAULT_TOOLS if step.allowed_tools is None else tuple(step.allowed_tools),
+                "can_spawn_children": bool(step.can_spawn_children),
+                "max_delegation_depth": step.max_delegation_depth or 0,
+            },
+            "execution": {
+                "attempt_timeout_ms": step.timeout or limits.ATTEMPT_TIMEOUT_MS,
+                "max_retries": limits.MAX_RETRIES if step.retries is None else step.retries,
+            },
+            "ownership": {
+                "paths": None if step.owns is None else tuple(step.owns),
+                "exceptions_allowed": plan.ownership_exceptions,
+            },
+            "checks": _checks(step),
+            "sandbox": sandbox,
+            "limits": {"inactivity_timeout_ms": step.inactivity_timeout},
+            "work": _work(step, candidates.of(plan, plan.steps[idx])),
+        }
     )
+
+
+def _work(step: Step, racing: tuple[str, ...]) -> dict[str, Any]:
+    return {
+        "agent": racing[0] if racing else agent_of(step),
+        "candidates": racing,
+        "budget_usd": step.budget if racing else None,
+        "command": None if step.command is None else tuple(step.command),
+        "actions": _actions(step),
+        "env": step.env or {},
+        "setup": _setup(step),
+        "allow_empty": bool(step.allow_empty),
+        "decompose": step.decompose or "auto",
+    }

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
+from harness.model.late import dataclass
 from harness.model.lifecycle import State
 from harness.model.state import RunState, StepState
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from harness.model.late import dataclass
 from harness.model.plan import Step
 
 

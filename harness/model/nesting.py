@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.model import contract as contracts
 from harness.model import within
 from harness.model.contract import Contract, Limits, Outputs, Ownership, Permissions
 from harness.model.ids import RunId, TaskId
+from harness.model.late import dataclass
 from harness.model.plan import Plan, Step
 
 if TYPE_CHECKING:

@@ -167,9 +167,9 @@ class Plan(_Part):
     version: Literal[1] = 1
     goal: Text = ""
     base: Word | None = None
-    defaults: Defaults = Defaults()
+    defaults: Defaults = Defaults.model_construct()  # without a validator of its own, as the budget
     on_failure: Literal["continue", "stop"] = "continue"
     overlap: Literal["serialize", "refuse", "allow"] = "serialize"
     ownership_exceptions: bool = False
-    budget: Budget = Budget()
+    budget: Budget = Budget.model_construct()
     steps: Annotated[list[Step], Field(min_length=1, max_length=limits.PLAN_STEPS)]

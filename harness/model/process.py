@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 
 from harness.model import limits
+from harness.model.late import dataclass
 
 
 @dataclass(frozen=True, slots=True)

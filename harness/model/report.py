@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from harness.model import contest, duration, usage
 from harness.model import events as ev
+from harness.model.late import dataclass
 from harness.model.state import StepState
 from harness.model.verdict import Reason
 from harness.model.visible import visible

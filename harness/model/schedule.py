@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from harness.model import globs, needs, overlaps
 from harness.model.globs import Ownership
+from harness.model.late import dataclass
 from harness.model.needs import Problem
 from harness.model.overlaps import Bits
 from harness.model.plan import Plan

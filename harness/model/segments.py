@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import takewhile
 from typing import Any, TypeVar
+
+from harness.model.late import dataclass
 
 _WILD = re.compile(r"[*?]|\[[!^]?.[^\]]*\]", re.DOTALL)
 _MEMBER = re.compile(r".-.|.", re.DOTALL)

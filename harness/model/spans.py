@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 
 from harness.model.events import Envelope
+from harness.model.late import dataclass
 
 Scalar = str | int | float | bool
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
@@ -12,6 +12,7 @@ from harness.model import budget, lifecycle, run_fold, usage, workflow_fold
 from harness.model import events as ev
 from harness.model.budget import Spent
 from harness.model.ids import TaskId
+from harness.model.late import dataclass
 from harness.model.lifecycle import RunStatus, State
 from harness.model.value import evolved
 

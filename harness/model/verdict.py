@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from harness.errors import Exit
+from harness.model.late import dataclass
 
 
 class Reason(StrEnum):

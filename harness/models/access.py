@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from harness.model.late import dataclass
 
 KEY_VARIABLE = "ORCHESTRIX_MODEL_API_KEY"
 # The provider's own variable counts only for the provider's own address: a key never goes where it was not meant to.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,6 +11,7 @@ from pydantic_core import to_json
 
 from harness.errors import ModelFailed, ModelFault
 from harness.model import limits
+from harness.model.late import dataclass
 from harness.models import script
 from harness.models.script import Entry
 from harness.ports import Answer, Message, ToolCall, ToolOffer, Turn, Usage

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from harness.engine.context import Context
 from harness.model.events import Envelope, RunWaiting
 from harness.model.ids import CommitId, TaskId
-from harness.orchestrator.thinking import asking as questions
-from harness.orchestrator.thinking import repository_map
-from harness.orchestrator.thinking.asking import Asking
 from harness.ports import Vcs
+
+if TYPE_CHECKING:
+    from harness.orchestrator.thinking.asking import Asking
 
 
 def asking(ctx: Context, task: TaskId | None) -> Asking | None:
@@ -16,7 +18,9 @@ def asking(ctx: Context, task: TaskId | None) -> Asking | None:
     model = ctx.parts.model()
     if model is None:
         return None
-    return Asking(model, ctx.journal.append, questions.remembered(_heard(ctx)), task)
+    from harness.orchestrator.thinking import asking as questions  # noqa: PLC0415 - a run without a model pays nothing
+
+    return questions.Asking(model, ctx.journal.append, questions.remembered(_heard(ctx)), task)
 
 
 def _heard(ctx: Context) -> list[Envelope]:
@@ -31,5 +35,7 @@ def _heard(ctx: Context) -> list[Envelope]:
 
 def survey(vcs: Vcs, commit: CommitId) -> str:
     """The map of the repository at a commit: never of files that a run would not see."""
+    from harness.orchestrator.thinking import repository_map  # noqa: PLC0415 - as above
+
     instructions = vcs.content(commit, repository_map.INSTRUCTIONS) or b""
     return repository_map.build(vcs.paths(commit), instructions.decode("utf-8", "replace"))

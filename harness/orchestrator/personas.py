@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
-from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Final
+
+from harness.model.late import dataclass
 
 PERFORM_TASK: Final = "AGENT_PERFORM_TASK"
 PLANNER: Final = "AGENT_PERFORM_PLANNING"
@@ -29,6 +28,9 @@ class Caps:
 @cache
 def caps(persona: str) -> Caps:
     """From `personas.toml`; a persona that is not listed has no caps of its own."""
+    import tomllib  # noqa: PLC0415 - only nested runs have caps
+    from importlib import resources  # noqa: PLC0415 - as above
+
     table = tomllib.loads(resources.files("harness.orchestrator").joinpath("personas.toml").read_text(encoding="utf-8"))
     given = table.get(persona, {})
     tools = given.get("tools")

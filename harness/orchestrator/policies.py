@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from harness.engine.context import Context
+from harness.model.late import dataclass
 from harness.model.schedule import Schedule
 from harness.orchestrator import personas
 

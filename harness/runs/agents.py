@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from harness.agents import detect
 from harness.agents.conformance.check import Claim, check
 from harness.agents.profile import Profile
 from harness.errors import NotFound, UsageError
+from harness.model.late import dataclass
 from harness.ports import Processes
 from harness.wiring import Project
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.model.ids import RunId, TaskId, candidate_branches, keep_ref, work_branch
+from harness.model.late import dataclass
 from harness.model.state import RunState
 from harness.wiring import Project
 

@@ -6,12 +6,13 @@ import asyncio
 import functools
 import platform
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from harness.errors import ModelFailed, OrchestrixError
 from harness.model import limits
+from harness.model.late import dataclass
 from harness.ports import Message
 from harness.runs import clean
 from harness.vcs import git

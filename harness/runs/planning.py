@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.engine import reports
 from harness.errors import EnvironmentProblem, UsageError
 from harness.model import limits
 from harness.model.contract import DEFAULT_TOOLS
+from harness.model.late import dataclass
 from harness.orchestrator.mind import survey
 from harness.orchestrator.thinking import planner
 from harness.orchestrator.thinking.asking import Asking

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from harness.errors import GitFailed, NotFound, UsageError
 from harness.model import events as ev
 from harness.model.contract import Contract
 from harness.model.ids import CommitId, RunId
+from harness.model.late import dataclass
 from harness.model.recording import Attempt, RecordedEdit, Recording, Step, digest
 from harness.model.state import RunState
 from harness.model.verdict import Reason

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from harness.errors import Busy, EnvironmentProblem, UsageError
 from harness.model import candidates, nesting
 from harness.model import contract as contracts
 from harness.model.ids import CommitId, RefName, RunId, TaskId
+from harness.model.late import dataclass
 from harness.model.plan import Plan
 from harness.model.state import RunState
 from harness.runs import budgets, telemetry

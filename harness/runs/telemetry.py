@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.engine import reports
 from harness.engine.journal import Watch
 from harness.errors import OrchestrixError
-from harness.model import exposition, metrics, tracing
 from harness.model.events import Fact, RunFinished
 from harness.model.ids import RunId
-from harness.model.metrics import Metrics
-from harness.model.spans import Span
 from harness.model.state import RunState
 from harness.ports import Store
-from harness.runs import otlp
 from harness.wiring import Project
 
+if TYPE_CHECKING:
+    from harness.model.metrics import Metrics
+    from harness.model.spans import Span
+
 _APART_SECONDS = 1.0
-_LOG = logging.getLogger(__name__)
 
 
 def measured(log: Store, state: RunState) -> Metrics:
     """A run and the runs that are nested in it, together."""
+    from harness.model import metrics  # noqa: PLC0415 - most runs tell nobody, here and below
+
     return metrics.measure(_family(log, state))
 
 
@@ -40,6 +41,8 @@ def _family(log: Store, state: RunState) -> Iterator[RunState]:
 
 def traced(log: Store, run_id: RunId, above: Span | None = None) -> list[Span]:
     """The spans of a run, and under their steps those of the runs that are nested in it."""
+    from harness.model import tracing  # noqa: PLC0415 - as above
+
     spans = tracing.of_log(log.events(run_id), above)
     steps = {span.attributes[tracing.TASK]: span for span in spans if tracing.TASK in span.attributes}
     for step in log.state(run_id).ordered():
@@ -50,6 +53,8 @@ def traced(log: Store, run_id: RunId, above: Span | None = None) -> list[Span]:
 
 def exposed(samples: Sequence[tuple[RunState, Metrics]]) -> str:
     """The text format of Prometheus, one sample for each run."""
+    from harness.model import exposition  # noqa: PLC0415 - as above
+
     return exposition.text([({"run_id": run.run_id, "status": run.status.value}, found) for run, found in samples])
 
 
@@ -70,10 +75,16 @@ def observing(project: Project, watch: Watch) -> Iterator[Watch]:
         yield observer
     finally:
         if collector is not None and observer.run_id is not None:
+            from harness.runs import otlp  # noqa: PLC0415 - as above
+
             try:
                 otlp.send(traced(project.store, observer.run_id), collector)
             except OrchestrixError as error:
-                _LOG.warning("the trace of run %s was not sent: %s", observer.run_id, error.message)
+                import logging  # noqa: PLC0415 - as above
+
+                logging.getLogger(__name__).warning(
+                    "the trace of run %s was not sent: %s", observer.run_id, error.message
+                )
 
 
 class _Observer:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import OrchestrixError, StoreCorrupt
 from harness.model.events import GENESIS, canonical, digest
+from harness.model.late import dataclass
 from harness.model.state import RunState, evolve, initial
 from harness.store import log, projection
 

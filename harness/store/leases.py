@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from harness.errors import Busy, Fenced
 from harness.model import limits
+from harness.model.late import dataclass
 from harness.ports import Lease
 from harness.store import identity
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
+from harness.model.late import dataclass
 from harness.supervisor import scope
 from harness.supervisor.contracts import NodeContract
 from harness.supervisor.generic import GenericSupervisor

@@ -37,9 +37,9 @@ class NodeContract(BaseModel):
     reads: list[str]
     writes: list[str]
     requires_llm: bool = False
-    services: list[str] = Field(default_factory=list)
+    services: list[str] = []
     supervisor: str = Field(min_length=1)
-    trigger_conditions: list[TriggerCondition] = Field(default_factory=list)
+    trigger_conditions: list[TriggerCondition] = []
     is_terminal: bool = False
     icon: str | None = None
 

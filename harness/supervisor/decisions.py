@@ -39,6 +39,8 @@ class HierarchicalDecision(BaseModel):
 class SupervisorDecision(BaseModel):
     """The short answer; also the schema that a model's structured output is asked to fill."""
 
+    model_config = ConfigDict(defer_build=True)
+
     next_node: str = Field(description="The name of the next action exactly as listed, or 'done'.")
     reasoning: str = Field(default="", description="Why, in one sentence.")
 
@@ -49,6 +51,8 @@ class SupervisorDecision(BaseModel):
 class MatchedRule(BaseModel):
     """One trigger condition that matched."""
 
+    model_config = ConfigDict(defer_build=True)
+
     node: str
     condition: str
     priority: int
@@ -57,8 +61,10 @@ class MatchedRule(BaseModel):
 class RoutingReason(BaseModel):
     """Why a route was taken: terminal_state, explicit_routing, rule_match, llm_decision or fallback."""
 
+    model_config = ConfigDict(defer_build=True)
+
     decision_type: str
-    matched_rules: list[MatchedRule] = Field(default_factory=list)
+    matched_rules: list[MatchedRule] = []
     llm_used: bool = False
     llm_reasoning: str | None = None
     detail: str = ""
@@ -74,6 +80,8 @@ class RoutingReason(BaseModel):
 
 class RoutingDecision(BaseModel):
     """The traceable form of a supervisor's choice among the targets of its own level."""
+
+    model_config = ConfigDict(defer_build=True)
 
     selected_node: str
     reason: RoutingReason

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, Literal
 
 from harness.errors import UsageError
+from harness.model.late import dataclass
 
 DecisionKind = Literal["NODE", "SUBGRAPH", "STOP_LOCAL", "STOP_GLOBAL", "FALLBACK"]
 TerminationReason = Literal["max_depth_exceeded", "max_steps_exceeded", "cycle_detected", "allowlist_violation"]
@@ -35,7 +36,7 @@ class Budgets:
                 f"_internal.budgets is a {type(raw).__name__}, not a mapping",
                 hint='write {"max_depth": 2, "max_steps": 40, "max_reentry": 2}',
             )
-        return cls(**{name: _whole(name, raw[name]) for name in cls.__slots__ if raw.get(name) is not None})
+        return cls(**{name: _whole(name, raw[name]) for name in cls.__dataclass_fields__ if raw.get(name) is not None})
 
     def as_dict(self) -> dict[str, int]:
         return asdict(self)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextvars import ContextVar, Token
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from harness.model.late import dataclass
 from harness.supervisor.contracts import NodeContract
 from harness.supervisor.decisions import CALL_PREFIX, DONE, call_route
 from harness.supervisor.refusals import RegistryInvalid

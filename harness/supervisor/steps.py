@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
+from harness.model.late import dataclass
 from harness.supervisor import boundary, control_flow, kernel, scope
 from harness.supervisor.assembly import Assembly
 from harness.supervisor.contracts import SubgraphContract

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from harness.model.late import dataclass
 from harness.supervisor import scope
 from harness.supervisor.assembly import Allowlists
 from harness.supervisor.decisions import call_route

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal
 
+from harness.model.late import dataclass
 from harness.supervisor import topology
 from harness.supervisor.assembly import Allowlists
 from harness.supervisor.contracts import NodeContract, SubgraphContract, SubgraphDefinition

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -14,6 +13,7 @@ from harness.errors import ContractViolation, OrchestrixError, ToolFailed
 from harness.model import limits
 from harness.model.contract import Contract
 from harness.model.globs import Ownership
+from harness.model.late import dataclass
 from harness.ports import Execute, ToolOffer
 from harness.tools.inside import Inside
 from harness.tools.permission import allows

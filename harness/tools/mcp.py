@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.config.mcp_file import McpServer
 from harness.errors import OrchestrixError, ToolFailed
 from harness.model import limits
+from harness.model.late import dataclass
 from harness.ports import Channel, Execute
 from harness.tools import mcp_wire
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from harness.model import limits
 from harness.model.contract import Contract
+from harness.model.late import dataclass
 from harness.ports import Execute
 from harness.tools.inside import Inside
 

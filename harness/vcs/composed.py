@@ -7,13 +7,13 @@ import os
 import stat
 import tempfile
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from pygit2.enums import FileMode
 
 from harness.errors import GitFailed
 from harness.model.ids import TreeId
+from harness.model.late import dataclass
 from harness.vcs import rules, trees
 from harness.vcs.git import Git
 from harness.vcs.landmarks import Landmarks

@@ -6,12 +6,11 @@ neither side deletes while the other adds: without that pair git has no rename t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pygit2.enums import FileMode
 
 from harness.model.changes import Kind
 from harness.model.ids import TreeId
+from harness.model.late import dataclass
 from harness.vcs import trees
 from harness.vcs.objects import Objects
 from harness.vcs.trees import Entries, Entry

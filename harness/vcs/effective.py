@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from harness.model.late import dataclass
 from harness.vcs.git import Git
 from harness.vcs.repo import Layout
 

@@ -7,10 +7,10 @@ import select
 import subprocess
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import MACHINE_FAULTS, EnvironmentProblem, GitFailed
+from harness.model.late import dataclass
 
 TIMEOUT_S = 900
 _CHUNK = 64 * 1024

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from harness.model.late import dataclass
 from harness.vcs import trees
 from harness.vcs.objects import Objects
 

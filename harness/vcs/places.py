@@ -10,12 +10,12 @@ import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 from harness.errors import Busy, UsageError
 from harness.model.ids import RunId
+from harness.model.late import dataclass
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _LOCK_PAUSE_S = 0.01

@@ -7,11 +7,11 @@ import os
 import shutil
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from harness.errors import MACHINE_FAULTS
+from harness.model.late import dataclass
 from harness.vcs.effective import Effective
 from harness.vcs.git import Git
 from harness.vcs.places import make_private

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import EnvironmentProblem
+from harness.model.late import dataclass
 from harness.vcs import git
 
 OLDEST_GIT = (2, 38)

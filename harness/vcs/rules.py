@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pygit2
 
+from harness.model.late import dataclass
 from harness.vcs.private import PrivateDir
 
 _STEADY = {"core.filemode": True, "core.symlinks": True, "core.ignorecase": False, "core.precomposeunicode": False}

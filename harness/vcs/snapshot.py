@@ -9,10 +9,11 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from harness.model.ids import TreeId
+from harness.model.late import dataclass
 from harness.vcs import survey
 from harness.vcs.git import Answer, Git, text
 from harness.vcs.survey import Survey

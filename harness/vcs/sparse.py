@@ -10,11 +10,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from harness.model.globs import Ownership, Pattern
 from harness.model.ids import TreeId
+from harness.model.late import dataclass
 from harness.vcs import snapshot, survey, trees
 from harness.vcs.git import Git, text
 from harness.vcs.landmarks import Landmarks

@@ -7,12 +7,13 @@ import re
 import stat
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import AnyStr
 
 from harness.errors import MACHINE_FAULTS, UsageError
 from harness.model.ids import RefName
+from harness.model.late import dataclass
 
 _START_BYTES = 4096
 _OID = re.compile(r"[0-9a-f]{40}")

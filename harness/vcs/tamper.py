@@ -8,12 +8,13 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from harness.errors import MACHINE_FAULTS, GitFailed
 from harness.model.changes import ParentDrift
 from harness.model.ids import RunId
+from harness.model.late import dataclass
 from harness.vcs.effective import Effective, user_config_dir
 from harness.vcs.git import Git, config_variables, text
 from harness.vcs.private import PrivateDir

@@ -14,13 +14,13 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from harness.errors import EnvironmentProblem, OrchestrixError
 from harness.model import limits
 from harness.model.ids import TreeId
+from harness.model.late import dataclass
 from harness.vcs import places, removal
 from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Objects

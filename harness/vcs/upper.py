@@ -9,10 +9,11 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 from pathlib import Path
 
+from harness.model.late import dataclass
 from harness.vcs import trees
 from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Objects

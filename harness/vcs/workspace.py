@@ -9,12 +9,13 @@ import errno
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from harness.errors import EnvironmentProblem
 from harness.model.changes import Workspace
 from harness.model.ids import CommitId, RefName, TreeId
+from harness.model.late import dataclass
 from harness.vcs import overlay, places, removal
 from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir

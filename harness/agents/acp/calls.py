@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from harness.errors import ToolFailed
 from harness.model import limits
+from harness.model.late import dataclass
 
 if TYPE_CHECKING:
     from acp.schema import ToolCallStart, ToolCallUpdate

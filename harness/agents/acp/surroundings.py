@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from harness.config.acp_program import AcpProgram
 from harness.model.events import StepFact
+from harness.model.late import dataclass
 from harness.model.process import Means
 from harness.model.verdict import Failure
 from harness.ports import Job, Outcome

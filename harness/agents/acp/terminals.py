@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from harness.errors import OrchestrixError, ToolFailed
 from harness.model import events as ev
 from harness.model import limits
+from harness.model.late import dataclass
 from harness.model.process import Ending, ProcessResult
 from harness.ports import Execute, Note
 from harness.tools.broker import told

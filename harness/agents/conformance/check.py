@@ -8,7 +8,7 @@ import secrets
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from harness.agents.conformance.server import ModelServer
 from harness.agents.conformance.stage import Stage
 from harness.agents.detect import version
 from harness.agents.profile import Profile
+from harness.model.late import dataclass
 from harness.model.verdict import Reason
 from harness.ports import Outcome, Processes
 

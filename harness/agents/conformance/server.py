@@ -6,7 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self, cast
@@ -16,6 +16,7 @@ from harness.agents.conformance.scenarios import SCENARIOS, Scenario
 from harness.agents.conformance.turns import Ask, Break, Hang, Refuse, Turn
 from harness.agents.conformance.wires import anthropic, chat, gemini, responses
 from harness.agents.conformance.wires.wire import Wire, encoded
+from harness.model.late import dataclass
 
 _WIRES: tuple[tuple[re.Pattern[str], Wire], ...] = (
     (re.compile(r"/messages$"), cast("Wire", anthropic)),

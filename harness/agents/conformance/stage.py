@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -15,6 +14,7 @@ from harness.agents.conformance.scenarios import script
 from harness.agents.conformance.server import ModelServer
 from harness.agents.profile import Profile, filled
 from harness.model.contract import Contract, Execution, Parent, Permissions, StepText, Work
+from harness.model.late import dataclass
 from harness.model.process import Means, ProcessResult, ProcessSpec, Rights
 from harness.ports import Execute, Job, Outcome, Processes, ToolOffer
 from harness.sandbox import environment

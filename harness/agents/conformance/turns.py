@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
+
+from harness.model.late import dataclass
 
 Act = Literal["write", "read", "run"]
 Complaint = Literal["rate_limited", "auth_failed", "context_full", "overloaded"]

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from harness.cli import options
+from harness.cli.declare import App, Option
 from harness.cli.options import Budget, Directory, Jobs, Json, Jsonl, Quiet, Sandbox
 from harness.cli.planning import Agents, Checks, ContextFile, Goal, MaxSteps
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def agent(
         goal: Goal,
         directory: Directory = None,
-        base: Annotated[str | None, typer.Option(help="Start from this revision (default: HEAD).")] = None,
-        into: Annotated[str | None, typer.Option(metavar="BRANCH", help="The branch to land on.")] = None,
-        land: Annotated[
-            bool, typer.Option("--land", help="Fast-forward the branch when everything succeeded.")
-        ] = False,
+        base: Annotated[str | None, Option(help="Start from this revision (default: HEAD).")] = None,
+        into: Annotated[str | None, Option(metavar="BRANCH", help="The branch to land on.")] = None,
+        land: Annotated[bool, Option("--land", help="Fast-forward the branch when everything succeeded.")] = False,
         name: Agents = None,
         check: Checks = None,
         max_steps: MaxSteps = None,
@@ -28,7 +25,7 @@ def register(app: typer.Typer) -> None:
         jobs: Jobs = None,
         sandbox: Sandbox = None,
         budget: Budget = None,
-        run_id: Annotated[str | None, typer.Option("--run-id", help="Name the run yourself.")] = None,
+        run_id: Annotated[str | None, Option("--run-id", help="Name the run yourself.")] = None,
         as_json: Json = False,
         jsonl: Jsonl = False,
         quiet: Quiet = False,

@@ -7,14 +7,16 @@ from typing import Annotated
 import typer
 
 from harness.cli import options, output
+from harness.cli.declare import Argument
 from harness.cli.options import Directory, Json
+from harness.cli.typed import App
 from harness.errors import Exit
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="An agent that has a profile.")]
+Name = Annotated[str, Argument(metavar="NAME", help="An agent that has a profile.")]
 
 
-def register(app: typer.Typer) -> None:
-    group = typer.Typer(help="Who can do a step.")
+def register(app: App) -> None:
+    group = App(help="Who can do a step.")
 
     @group.callback(invoke_without_command=True)
     def agents(context: typer.Context, directory: Directory = None, as_json: Json = False) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import typer
-
 from harness.cli import deciding
+from harness.cli.declare import App
 from harness.cli.options import Directory, Json, Jsonl, Note, Quiet, Run, Step
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def approve(
         run: Run,

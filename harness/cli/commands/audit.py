@@ -5,19 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from harness.cli import options, output
+from harness.cli.declare import App, Argument, Option
 from harness.cli.options import Directory, Json
 from harness.errors import Exit, StoreCorrupt
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def audit(
-        run: Annotated[str | None, typer.Argument(metavar="RUN", help="One run (default: all).")] = None,
+        run: Annotated[str | None, Argument(metavar="RUN", help="One run (default: all).")] = None,
         directory: Directory = None,
-        database: Annotated[Path | None, typer.Option("--db", help="Audit this database file instead.")] = None,
+        database: Annotated[Path | None, Option("--db", help="Audit this database file instead.")] = None,
         as_json: Json = False,
     ) -> int:
         """Verify hash chain, sequence and rows of the log; exit 5 when something does not verify."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import typer
-
 from harness.cli import options, output
+from harness.cli.declare import App
 from harness.cli.options import Directory, Json, Run
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def cancel(run: Run = "latest", directory: Directory = None, as_json: Json = False) -> None:
         """Stop RUN from another terminal; its work is kept and it can be resumed."""

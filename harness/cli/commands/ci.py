@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from harness.cli import options
+from harness.cli.declare import App, Argument, Option
 from harness.cli.options import Directory, Jobs, Json, Quiet, Sandbox, Speculate, Workspace
 
 if TYPE_CHECKING:
@@ -16,27 +15,23 @@ if TYPE_CHECKING:
     from harness.ci.result import Result
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def ci(
-        plan: Annotated[str, typer.Argument(metavar="PLAN", help="The plan file (YAML or JSON), or - for stdin.")],
+        plan: Annotated[str, Argument(metavar="PLAN", help="The plan file (YAML or JSON), or - for stdin.")],
         directory: Directory = None,
-        base: Annotated[str | None, typer.Option(help="Start from this revision (default: HEAD).")] = None,
-        into: Annotated[str | None, typer.Option(metavar="BRANCH", help="The branch to land on.")] = None,
-        land: Annotated[
-            bool, typer.Option("--land", help="Fast-forward the branch when everything succeeded.")
-        ] = False,
+        base: Annotated[str | None, Option(help="Start from this revision (default: HEAD).")] = None,
+        into: Annotated[str | None, Option(metavar="BRANCH", help="The branch to land on.")] = None,
+        land: Annotated[bool, Option("--land", help="Fast-forward the branch when everything succeeded.")] = False,
         jobs: Jobs = None,
         sandbox: Sandbox = None,
         workspace: Workspace = None,
         speculate: Speculate = None,
         artifacts: Annotated[
             Path | None,
-            typer.Option(metavar="DIR", help="Where to leave reports (default: .orchestrix/local/ci)."),
+            Option(metavar="DIR", help="Where to leave reports (default: .orchestrix/local/ci)."),
         ] = None,
-        strict_parent: Annotated[
-            bool, typer.Option(help="Fail steps during which the parent checkout changed.")
-        ] = True,
+        strict_parent: Annotated[bool, Option(help="Fail steps during which the parent checkout changed.")] = True,
         as_json: Json = False,
         quiet: Quiet = False,
     ) -> int:

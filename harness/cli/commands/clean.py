@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from harness.cli import options, output
+from harness.cli.declare import App, Option
 from harness.cli.options import Directory, Json
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def clean(
         directory: Directory = None,
-        dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+        dry_run: Annotated[bool, Option("--dry-run", help="Only say what would go.")] = False,
         as_json: Json = False,
     ) -> None:
         """Remove workspaces and branches whose work is merged or kept; nothing else."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import typer
-
 from harness.cli import options, output
 from harness.cli.options import Directory, Json
+from harness.cli.typed import App
 
 
-def register(app: typer.Typer) -> None:
-    group = typer.Typer(no_args_is_help=True, help="Settings and where they come from.")
+def register(app: App) -> None:
+    group = App(no_args_is_help=True, help="Settings and where they come from.")
 
     @group.callback()
     def config() -> None:

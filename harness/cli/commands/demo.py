@@ -5,17 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from harness.cli import output
+from harness.cli.declare import App, Argument
 from harness.cli.options import Json
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def demo(
         directory: Annotated[
-            Path | None, typer.Argument(metavar="DIR", help="Where to make it (default: a new temporary directory).")
+            Path | None, Argument(metavar="DIR", help="Where to make it (default: a new temporary directory).")
         ] = None,
         as_json: Json = False,
     ) -> int:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 
-import typer
-
 from harness.cli import options
+from harness.cli.declare import App
 from harness.cli.options import Directory, Run, StepArgument
 from harness.errors import NotFound
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def diff(run: Run = "latest", step: StepArgument = None, directory: Directory = None) -> None:
         """Print the changes of RUN against its base, or of one STEP against its start point, failed ones included."""

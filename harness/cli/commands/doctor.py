@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import typer
+from typing import Annotated
 
 from harness.cli import options, output
+from harness.cli.declare import App, Option
 from harness.cli.options import Directory, Json
 from harness.errors import Exit
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def doctor(
         directory: Directory = None,
-        ask_model: bool = typer.Option(False, "--ask-model", help="Also ask the configured model for one word."),
+        ask_model: Annotated[bool, Option("--ask-model", help="Also ask the configured model for one word.")] = False,
         as_json: Json = False,
     ) -> int:
         """Check git, repository, sandbox, model, log and leftovers; exit 3 when something needed is missing."""

@@ -6,23 +6,22 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from harness.cli import options, output
+from harness.cli.declare import App, Option
 from harness.cli.options import Directory, Jsonl, Run
 
 _PAUSE_MS = 500
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def events(
         run: Run = "latest",
         directory: Directory = None,
-        follow: Annotated[bool, typer.Option("-f", "--follow", help="Wait for more until the run ends.")] = False,
-        after: Annotated[int, typer.Option(help="Only events after this seq.")] = 0,
+        follow: Annotated[bool, Option("-f", "--follow", help="Wait for more until the run ends.")] = False,
+        after: Annotated[int, Option(help="Only events after this seq.")] = 0,
         jsonl: Jsonl = False,
-        as_json: Annotated[bool, typer.Option("--json", help="Same as --jsonl: one envelope a line.")] = False,
+        as_json: Annotated[bool, Option("--json", help="Same as --jsonl: one envelope a line.")] = False,
     ) -> None:
         """Print the events of RUN in order: a condensed timeline, or JSON lines."""
         from harness.model.lifecycle import RunStatus  # noqa: PLC0415 - loaded with the log

@@ -6,23 +6,22 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from harness.cli import options, output
+from harness.cli.declare import App, Argument, Option
 from harness.cli.options import Directory
 from harness.errors import Exit, UsageError
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def graph(
-        plan: Annotated[str | None, typer.Argument(metavar="PLAN", help="The plan file, or - for stdin.")] = None,
+        plan: Annotated[str | None, Argument(metavar="PLAN", help="The plan file, or - for stdin.")] = None,
         directory: Directory = None,
         registry: Annotated[
-            str | None, typer.Option(metavar="MODULE:ATTR", help="Draw a node registry instead of a plan.")
+            str | None, Option(metavar="MODULE:ATTR", help="Draw a node registry instead of a plan.")
         ] = None,
         supervisors: Annotated[
-            str | None, typer.Option(metavar="NAMES", help="Its top-level supervisors, with commas between.")
+            str | None, Option(metavar="NAMES", help="Its top-level supervisors, with commas between.")
         ] = None,
     ) -> int:
         """Print Mermaid: what needs what. A registry is validated first; exit 2 when it cannot work."""

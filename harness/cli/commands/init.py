@@ -5,13 +5,12 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-import typer
-
 from harness.cli import options, output
+from harness.cli.declare import App
 from harness.cli.options import Directory, Json
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def init(directory: Directory = None, as_json: Json = False) -> None:
         """Put a commented settings file, a sample plan and ignore rules into .orchestrix/; never overwrites."""

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from harness.cli import options, output
+from harness.cli.declare import App, Option
 from harness.cli.options import Directory, Json, Run
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def land(
         run: Run = "latest",
-        into: Annotated[str | None, typer.Option(metavar="BRANCH", help="The branch (default: the run's).")] = None,
-        partial: Annotated[bool, typer.Option("--partial", help="Land what was merged although steps failed.")] = False,
+        into: Annotated[str | None, Option(metavar="BRANCH", help="The branch (default: the run's).")] = None,
+        partial: Annotated[bool, Option("--partial", help="Land what was merged although steps failed.")] = False,
         directory: Directory = None,
         as_json: Json = False,
     ) -> None:

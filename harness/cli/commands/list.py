@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from harness.cli import options, output
+from harness.cli.declare import App, Option
 from harness.cli.options import Directory, Json
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command(name="list")
     def list_runs(
         directory: Directory = None,
-        everything: Annotated[bool, typer.Option("--all", help="Nested runs, too.")] = False,
+        everything: Annotated[bool, Option("--all", help="Nested runs, too.")] = False,
         as_json: Json = False,
     ) -> None:
         """List runs, newest first."""

@@ -5,20 +5,19 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
-
 from harness.cli import options, output
+from harness.cli.declare import App, Option
 from harness.cli.options import Directory, Run, StepArgument
 from harness.errors import NotFound
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def logs(
         run: Run = "latest",
         step: StepArgument = None,
         directory: Directory = None,
-        raw: Annotated[bool, typer.Option("--raw", help="Do not neutralise control characters.")] = False,
+        raw: Annotated[bool, Option("--raw", help="Do not neutralise control characters.")] = False,
     ) -> None:
         """Print the output of the programs that STEP of RUN ran (all steps by default)."""
         from harness.cli import select  # noqa: PLC0415 - loaded with the log

@@ -7,20 +7,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from harness.cli import options, output
+from harness.cli.declare import App, Option
 from harness.cli.options import Directory, Json, Run
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def metrics(
         run: Run = "latest",
         directory: Directory = None,
-        everything: Annotated[bool, typer.Option("--all", help="Every run of this repository.")] = False,
+        everything: Annotated[bool, Option("--all", help="Every run of this repository.")] = False,
         to: Annotated[
-            Path | None, typer.Option("-o", "--output", metavar="FILE", help="Replace FILE, whole or not at all.")
+            Path | None, Option("-o", "--output", metavar="FILE", help="Replace FILE, whole or not at all.")
         ] = None,
         as_json: Json = False,
     ) -> None:

@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from harness.cli import options, output
+from harness.cli.declare import App, Option
 from harness.cli.options import Directory, Json
 from harness.cli.planning import Agents, Checks, ContextFile, Goal, MaxSteps
 
@@ -16,16 +15,16 @@ if TYPE_CHECKING:
     from harness.orchestrator.thinking.planner import Planned
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def plan(
         goal: Goal,
         directory: Directory = None,
         to: Annotated[
-            Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the plan here (default: stdout).")
+            Path | None, Option("-o", "--output", metavar="FILE", help="Write the plan here (default: stdout).")
         ] = None,
-        force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
-        base: Annotated[str | None, typer.Option(help="Plan for this revision (default: HEAD).")] = None,
+        force: Annotated[bool, Option("--force", help="Replace FILE if it exists.")] = False,
+        base: Annotated[str | None, Option(help="Plan for this revision (default: HEAD).")] = None,
         agent: Agents = None,
         check: Checks = None,
         max_steps: MaxSteps = None,

@@ -5,18 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from harness.cli import options, output
+from harness.cli.declare import App, Option
 from harness.cli.options import Directory, Json, Run
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def record(
         run: Run = "latest",
         target: Annotated[
-            Path | None, typer.Option("-o", "--output", metavar="FILE", help="The file (default: RUN.zip).")
+            Path | None, Option("-o", "--output", metavar="FILE", help="The file (default: RUN.zip).")
         ] = None,
         directory: Directory = None,
         as_json: Json = False,

@@ -5,21 +5,18 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
-
 from harness.cli import options, output
+from harness.cli.declare import App, Option
 from harness.cli.options import Directory, Json, Run
 from harness.errors import NotFound
 from harness.model.visible import visible
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def report(
         run: Run = "latest",
-        step: Annotated[
-            str | None, typer.Option("--step", help="Step index or id (default: the run's summary).")
-        ] = None,
+        step: Annotated[str | None, Option("--step", help="Step index or id (default: the run's summary).")] = None,
         directory: Directory = None,
         as_json: Json = False,
     ) -> None:

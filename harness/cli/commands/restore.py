@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import typer
-
 from harness.cli import options, output
+from harness.cli.declare import App
 from harness.cli.options import Directory, Json, Run, StepArgument
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def restore(run: Run, step: StepArgument = None, directory: Directory = None, as_json: Json = False) -> None:
         """Bring the kept work of RUN (or of one STEP) back as branches."""

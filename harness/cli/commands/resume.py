@@ -5,26 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from harness.cli import options
+from harness.cli.declare import App, Option
 from harness.cli.options import Budget, Directory, Json, Jsonl, Quiet, Run
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def resume(
         run: Run = "latest",
         directory: Directory = None,
         accept_changed_plan: Annotated[
-            bool, typer.Option("--accept-changed-plan", help="Carry on although the plan file has changed.")
+            bool, Option("--accept-changed-plan", help="Carry on although the plan file has changed.")
         ] = False,
-        land: Annotated[
-            bool, typer.Option("--land", help="Fast-forward the branch when everything succeeded.")
-        ] = False,
+        land: Annotated[bool, Option("--land", help="Fast-forward the branch when everything succeeded.")] = False,
         from_checkpoint: Annotated[
             Path | None,
-            typer.Option("--from-checkpoint", metavar="FILE", help="Make the run anew where its database is gone."),
+            Option("--from-checkpoint", metavar="FILE", help="Make the run anew where its database is gone."),
         ] = None,
         budget: Budget = None,
         as_json: Json = False,

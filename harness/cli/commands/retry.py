@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from harness.cli import options
+from harness.cli.declare import App, Argument
 from harness.cli.options import Directory, Json, Jsonl, Quiet, Run
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def retry(
         run: Run,
-        step: Annotated[str, typer.Argument(metavar="STEP", help="Step index or id.")],
+        step: Annotated[str, Argument(metavar="STEP", help="Step index or id.")],
         directory: Directory = None,
         as_json: Json = False,
         jsonl: Jsonl = False,

@@ -6,41 +6,38 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from harness.cli import options
+from harness.cli.declare import App, Argument, Option
 from harness.cli.options import Budget, Directory, Jobs, Json, Jsonl, Quiet, Sandbox, Speculate, Workspace
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def run(
-        plan: Annotated[str, typer.Argument(metavar="PLAN", help="The plan file (YAML or JSON), or - for stdin.")],
+        plan: Annotated[str, Argument(metavar="PLAN", help="The plan file (YAML or JSON), or - for stdin.")],
         directory: Directory = None,
-        base: Annotated[str | None, typer.Option(help="Start from this revision (default: HEAD).")] = None,
-        into: Annotated[str | None, typer.Option(metavar="BRANCH", help="The branch to land on.")] = None,
-        land: Annotated[
-            bool, typer.Option("--land", help="Fast-forward the branch when everything succeeded.")
-        ] = False,
+        base: Annotated[str | None, Option(help="Start from this revision (default: HEAD).")] = None,
+        into: Annotated[str | None, Option(metavar="BRANCH", help="The branch to land on.")] = None,
+        land: Annotated[bool, Option("--land", help="Fast-forward the branch when everything succeeded.")] = False,
         jobs: Jobs = None,
         sandbox: Sandbox = None,
         workspace: Workspace = None,
         speculate: Speculate = None,
         budget: Budget = None,
-        run_id: Annotated[str | None, typer.Option("--run-id", help="Name the run yourself.")] = None,
-        keep: Annotated[bool, typer.Option("--keep", help="Leave the workspaces in place.")] = False,
+        run_id: Annotated[str | None, Option("--run-id", help="Name the run yourself.")] = None,
+        keep: Annotated[bool, Option("--keep", help="Leave the workspaces in place.")] = False,
         strict_parent: Annotated[
-            bool, typer.Option("--strict-parent", help="Fail steps during which the parent checkout changed.")
+            bool, Option("--strict-parent", help="Fail steps during which the parent checkout changed.")
         ] = False,
         replay: Annotated[
             Path | None,
-            typer.Option("--replay", metavar="FILE", help="Do the steps from a recording; no agent is started."),
+            Option("--replay", metavar="FILE", help="Do the steps from a recording; no agent is started."),
         ] = None,
-        dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, start nothing.")] = False,
+        dry_run: Annotated[bool, Option("--dry-run", help="Check everything, start nothing.")] = False,
         as_json: Json = False,
         jsonl: Jsonl = False,
         quiet: Quiet = False,
-        verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show every event.")] = False,
+        verbose: Annotated[bool, Option("-v", "--verbose", help="Show every event.")] = False,
     ) -> int:
         """Run PLAN: every step in its own worktree, merged in plan order.
 

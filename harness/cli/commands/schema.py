@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 
-import typer
+from harness.cli.declare import App
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def schema() -> None:
         """Print the JSON Schema of a plan."""
         from harness.config.schema import plan_schema  # noqa: PLC0415 - only this command needs it
 
-        typer.echo(json.dumps(plan_schema(), indent=2, ensure_ascii=False))
+        sys.stdout.write(json.dumps(plan_schema(), indent=2, ensure_ascii=False) + "\n")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from harness.cli import options, output
+from harness.cli.declare import App
 from harness.cli.options import Directory, Json, Run
 from harness.model import usage
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from harness.ports import Store
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def status(run: Run = "latest", directory: Directory = None, as_json: Json = False) -> None:
         """Show where RUN stands."""

@@ -5,22 +5,21 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from harness.cli import options, output
+from harness.cli.declare import App, Option
 from harness.cli.options import Directory, Json, Run
 
 if TYPE_CHECKING:
     from harness.model.spans import Span
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def trace(
         run: Run = "latest",
         directory: Directory = None,
         otlp: Annotated[
-            str | None, typer.Option("--otlp", metavar="URL", help="Send it to this OpenTelemetry collector.")
+            str | None, Option("--otlp", metavar="URL", help="Send it to this OpenTelemetry collector.")
         ] = None,
         as_json: Json = False,
     ) -> None:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-
-import typer
+from typing import Annotated
 
 from harness.cli import options, output
+from harness.cli.declare import App, Option
 from harness.cli.options import Directory, Json
 from harness.errors import NotFound
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def trust(
         directory: Directory = None,
-        yes: bool = typer.Option(False, "--yes", help="Trust this file, here, as it is now."),
+        yes: Annotated[bool, Option("--yes", help="Trust this file, here, as it is now.")] = False,
         as_json: Json = False,
     ) -> None:
         """Show the MCP servers that `.mcp.json` names, and whether you trust them; any change of the file ends the trust."""

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from harness.cli import options, output
+from harness.cli.declare import App, Argument
 from harness.cli.options import Directory, Json
 from harness.errors import Exit, PlanInvalid
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def validate(
-        plan: Annotated[str, typer.Argument(metavar="PLAN", help="The plan file (YAML or JSON), or - for stdin.")],
+        plan: Annotated[str, Argument(metavar="PLAN", help="The plan file (YAML or JSON), or - for stdin.")],
         directory: Directory = None,
         as_json: Json = False,
     ) -> int:

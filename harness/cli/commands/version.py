@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import typer
-
 from harness import __version__
 from harness.cli import output
+from harness.cli.declare import App
 from harness.cli.options import Json
 
 
-def register(app: typer.Typer) -> None:
+def register(app: App) -> None:
     @app.command()
     def version(as_json: Json = False) -> None:
         """Print the version."""

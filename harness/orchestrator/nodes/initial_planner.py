@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.engine import create
 from harness.engine.context import Context
@@ -12,9 +12,10 @@ from harness.model.ids import CommitId
 from harness.model.plan import Plan
 from harness.orchestrator import mind
 from harness.orchestrator.nodes.contract import contract
-from harness.orchestrator.thinking import planner
-from harness.orchestrator.thinking.bounds import Bounds
 from harness.supervisor import ModularNode, NodeContract, NodeInputs, NodeOutputs
+
+if TYPE_CHECKING:
+    from harness.orchestrator.thinking.bounds import Bounds
 
 
 class InitialPlanner(ModularNode):
@@ -31,6 +32,8 @@ class InitialPlanner(ModularNode):
                 "no language model is configured",
                 hint="set ORCHESTRIX_MODEL to openai:NAME, anthropic:NAME or scripted:FILE, then resume",
             )
+        from harness.orchestrator.thinking import planner  # noqa: PLC0415 - most runs begin with a plan
+
         repository = await self.ctx.offload(mind.survey, self.ctx.parts.vcs, CommitId(state.head))
         context = state.missing or str(self.ctx.options.planning.get("context", ""))
         try:
@@ -42,6 +45,8 @@ class InitialPlanner(ModularNode):
         return NodeOutputs()
 
     def _bounds(self) -> Bounds:
+        from harness.orchestrator.thinking.bounds import Bounds  # noqa: PLC0415 - as above
+
         terms = self.ctx.options.planning
         return Bounds(
             agents=tuple(terms["agents"]),

@@ -15,7 +15,6 @@ from harness.model.verdict import Failure, Reason
 from harness.orchestrator import delegated, mind, personas, recovery
 from harness.orchestrator.crew import Crew
 from harness.orchestrator.nodes.contract import contract, task_of
-from harness.orchestrator.thinking import bounds, planner
 from harness.supervisor import ModularNode, NodeContract, NodeInputs, NodeOutputs
 
 
@@ -74,6 +73,8 @@ class SpawnSubAgent(ModularNode):
         asking = mind.asking(ctx, task)
         if asking is None:
             raise PlanningFailed("no model is configured", hint="give the step its `steps`, or configure a model")
+        from harness.orchestrator.thinking import bounds, planner  # noqa: PLC0415 - a run without a model pays nothing
+
         start = CommitId(ctx.step(task).start_point or "")
         repository = await ctx.offload(mind.survey, ctx.parts.vcs, start)
         within = bounds.of_step(terms, [terms.work.agent], depth=ctx.depth + 1)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from harness.errors import ModelFailed
 from harness.model import limits
 from harness.model.contract import Contract
 from harness.model.globs import Ownership
-from harness.orchestrator.thinking import prompts
-from harness.orchestrator.thinking.answers import AnalysisAnswer
-from harness.orchestrator.thinking.asking import Asking
+from harness.model.late import dataclass
 from harness.ports import Usage
+
+if TYPE_CHECKING:
+    from harness.orchestrator.thinking.answers import AnalysisAnswer
+    from harness.orchestrator.thinking.asking import Asking
 
 Decompose = Literal["never", "auto", "always"]
 
@@ -77,6 +79,9 @@ async def analyse(
     large = findings(contract, paths)
     if asking is None:
         return _rule(contract, Decision.EXECUTE, *large, "there is no model to ask whether to split it")
+    from harness.orchestrator.thinking import prompts  # noqa: PLC0415 - a run without a model pays nothing
+    from harness.orchestrator.thinking.answers import AnalysisAnswer  # noqa: PLC0415 - as above
+
     step = contract.step
     quoted = {
         "goal": contract.parent.task_prompt,

@@ -6,13 +6,14 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from harness.errors import ModelFailed, ModelFault
 from harness.model.events import Envelope, Fact, ModelAnswered, ModelGaveUp, canonical
+from harness.model.late import dataclass
 from harness.orchestrator.thinking.prompts import Rendered
 from harness.ports import Answer, Model, Usage
 

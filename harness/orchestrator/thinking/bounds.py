@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from harness.model import globs, limits, within
 from harness.model.contract import Contract
+from harness.model.late import dataclass
 from harness.model.plan import Command
-from harness.orchestrator.thinking.answers import PlanAnswer, PlannedStep
+
+if TYPE_CHECKING:
+    from harness.orchestrator.thinking.answers import PlanAnswer, PlannedStep
 
 # What steers git, the harness or its tools is changed by people, not by what a model read somewhere.
 _RESERVED = (".git", ".gitmodules", ".orchestrix", ".mcp.json")

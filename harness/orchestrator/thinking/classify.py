@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import TYPE_CHECKING
 
 from harness.errors import ModelFailed
 from harness.model import limits
-from harness.orchestrator.thinking import prompts, results
-from harness.orchestrator.thinking.answers import ClassificationAnswer
-from harness.orchestrator.thinking.asking import Asking
+from harness.model.late import dataclass
+from harness.orchestrator.thinking import results
 from harness.orchestrator.thinking.results import Result
 from harness.ports import Usage
+
+if TYPE_CHECKING:
+    from harness.orchestrator.thinking.asking import Asking
 
 _PARTIAL = "it covers only the first part of the goal"
 _WHOLE = "it covers the whole goal"
@@ -38,6 +41,9 @@ async def classify(
         return _settled("no round of planning is left")
     if asking is None:
         return _settled("there is no model to ask")
+    from harness.orchestrator.thinking import prompts  # noqa: PLC0415 - a run without a model pays nothing
+    from harness.orchestrator.thinking.answers import ClassificationAnswer  # noqa: PLC0415 - as above
+
     quoted = {
         "goal": goal,
         "results": results.told(ended, limits.SYNTHESIS_TOKENS),

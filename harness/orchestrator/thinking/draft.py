@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.model.contract import DEFAULT_TOOLS
-from harness.orchestrator.thinking.answers import PlanAnswer, PlannedStep
 from harness.orchestrator.thinking.bounds import Bounds
+
+if TYPE_CHECKING:
+    from harness.orchestrator.thinking.answers import PlanAnswer, PlannedStep
 
 
 def plan(goal: str, answer: PlanAnswer, bounds: Bounds) -> dict[str, Any]:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from harness.config import plan_file, plan_text
-from harness.config.plan_file import LoadedPlan
 from harness.errors import PlanInvalid, PlanningFailed, UsageError
 from harness.model import limits
 from harness.model.contract import Contract
+from harness.model.late import dataclass
 from harness.orchestrator.thinking import bounds as rules
 from harness.orchestrator.thinking import draft, prompts
-from harness.orchestrator.thinking.answers import PlanAnswer
 from harness.orchestrator.thinking.asking import Asking, total
 from harness.orchestrator.thinking.bounds import Bounds
 from harness.orchestrator.thinking.prompts import Rendered
 from harness.orchestrator.thinking.size import cut
 from harness.ports import Usage
+
+if TYPE_CHECKING:
+    from harness.config.plan_file import LoadedPlan
+    from harness.orchestrator.thinking.answers import PlanAnswer
 
 _NAME = "planned.yaml"
 
@@ -91,6 +93,8 @@ async def decompose(asking: Asking, contract: Contract, bounds: Bounds, *, repos
 
 async def _checked(asking: Asking, task: _Task) -> Planned:
     """Asks, checks as any plan is checked, sends the problems back a bounded number of times."""
+    from harness.orchestrator.thinking.answers import PlanAnswer  # noqa: PLC0415 - a run of a given plan pays nothing
+
     used: list[Usage] = []
     repair = ""
     for rounds in range(1, limits.PLAN_REPAIRS + 2):
@@ -112,6 +116,8 @@ async def _checked(asking: Asking, task: _Task) -> Planned:
 
 
 def _judged(answer: PlanAnswer, task: _Task) -> tuple[LoadedPlan | None, list[str]]:
+    from harness.config import plan_file, plan_text  # noqa: PLC0415 - YAML, for plans that are made here
+
     problems = rules.problems(answer, task.bounds)
     try:
         loaded = plan_file.parse(plan_text.write(draft.plan(task.goal, answer, task.bounds)), _NAME)

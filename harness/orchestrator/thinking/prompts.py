@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 
 from harness.model.fence import fenced
+from harness.model.late import dataclass
 from harness.model.visible import visible
 
-_SLOT = re.compile(r"\{\{(\w+)\}\}")
-_FILE = re.compile(
+_SLOT = r"\{\{(\w+)\}\}"
+_FILE = (  # compiled when a model is asked
     r"---\nname: (?P<name>\w+)\nversion: (?P<version>[1-9][0-9]*)\n---\n"
-    r"# System\n(?P<system>.*)^# Prompt\n(?P<prompt>.*)\Z",
-    re.DOTALL | re.MULTILINE,
+    r"# System\n(?P<system>.*)^# Prompt\n(?P<prompt>.*)\Z"
 )
 
 
@@ -42,13 +40,15 @@ def render(name: str, facts: Mapping[str, int | str], quoted: Mapping[str, str],
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
-    return _SLOT.sub(lambda slot: values[slot[1]], template).strip() + "\n"
+    return re.sub(_SLOT, lambda slot: values[slot[1]], template).strip() + "\n"
 
 
 @cache
 def _template(name: str) -> tuple[int, str, str]:
+    from importlib import resources  # noqa: PLC0415 - as the patterns
+
     text = (resources.files("harness.orchestrator") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
-    found = _FILE.fullmatch(text)
+    found = re.fullmatch(_FILE, text, re.DOTALL | re.MULTILINE)
     if found is None or found["name"] != name:
         raise ValueError(f"the prompt file {name}.md has no header with its name and a version")
     return int(found["version"]), found["system"], found["prompt"]

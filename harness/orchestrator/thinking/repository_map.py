@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePosixPath
 
 from harness.model import limits
+from harness.model.late import dataclass
 from harness.model.visible import visible
 from harness.orchestrator.thinking.size import cut, tokens
 

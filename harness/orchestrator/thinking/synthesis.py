@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import field
+from typing import TYPE_CHECKING, Literal
 
 from harness.errors import ModelFailed
 from harness.model import limits
-from harness.orchestrator.thinking import prompts, results
-from harness.orchestrator.thinking.answers import SynthesisAnswer
-from harness.orchestrator.thinking.asking import Asking
+from harness.model.late import dataclass
+from harness.orchestrator.thinking import results
 from harness.orchestrator.thinking.results import Result
 from harness.ports import Usage
+
+if TYPE_CHECKING:
+    from harness.orchestrator.thinking.asking import Asking
 
 _SHOWN_PATHS = 20
 
@@ -33,6 +35,9 @@ async def synthesise(
     """Always an answer: one step needs no model to sum it up, and a model that fails twice is not waited for."""
     if asking is None or len(ended) < 2:  # noqa: PLR2004 - one report is its own summary
         return Synthesis(facts(ended), "facts")
+    from harness.orchestrator.thinking import prompts  # noqa: PLC0415 - a run without a model pays nothing
+    from harness.orchestrator.thinking.answers import SynthesisAnswer  # noqa: PLC0415 - as above
+
     problems = []
     for source, budget in (("model", limits.SYNTHESIS_TOKENS), ("smaller", limits.SYNTHESIS_REDUCED_TOKENS)):
         quoted = {"goal": goal, "results": results.told(ended, budget)}
