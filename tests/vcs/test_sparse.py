@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.changes import Change, Kind, Workspace
-from harness.model.ids import RunId, TaskId, work_branch
+from harness.model.ids import TaskId, work_branch
 from harness.vcs import snapshot
 from harness.vcs.repository import Repository
 from tests.vcs.conftest import RUN, Checkout, as_a_mere_user
@@ -392,16 +392,16 @@ def test_the_agents_own_index_decides_nothing(project: Checkout, vcs: Repository
     assert changed(vcs, workspace) == {"a.txt": "modified"}
 
 
-def test_a_full_checkout_takes_its_snapshot_as_ever(
+def test_the_pristine_index_is_copied_only_where_it_must_be(
     project: Checkout, vcs: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pristine index itself is used where nothing stands in the place of what was left out."""
     seen = []
     take = snapshot.take
     monkeypatch.setattr(snapshot, "take", lambda git, index, *rest: seen.append(index) or take(git, index, *rest))
-    for name, only in (("full", None), ("some", OWNS)):
-        workspace = opened(vcs, name, only)
-        write(workspace, "own/deep/d.txt")
-        vcs.snapshot(workspace, "work", 1)
-        assert seen.pop() == workspace.private_index
-    assert vcs.find_workspace(RunId("other"), "full") is None
+    workspace = opened(vcs)
+    write(workspace, "own/deep/d.txt")
+    vcs.snapshot(workspace, "work", 1)
+    write(workspace, "out/a.txt")
+    vcs.snapshot(workspace, "work", 1)
+    assert [index == workspace.private_index for index in seen] == [True, False]
