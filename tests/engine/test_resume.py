@@ -156,13 +156,15 @@ def test_a_check_that_kills_its_coordinator_at_the_gate_every_time_fails_its_ste
 
 
 def test_dead_coordinators_use_up_no_retry(bench: Workbench) -> None:
-    """Two deaths, no retries allowed: the third coordinator still gets the step done."""
-    args = run_plan(bench, write("x.txt", "x\n", retries=0))
+    """Two deaths, then a failure: the one retry that the plan allows is still there."""
+    tries = bench.root / "tries"
+    third_fails = f"echo x >> {tries}; test $(wc -l < {tries}) -ne 3 && echo x > x.txt"
+    args = run_plan(bench, shell(third_fails, retries=1), flags=("--sandbox", "none"))
     deadly = {"ORCHESTRIX_FAILPOINT": "before:attempt.finished"}
     assert ended(bench, *args, env=deadly).code == KILLED
     assert ended(bench, "resume", "r1", "--json", env=deadly).code == KILLED
     done = ended(bench, "resume", "r1", "--json")
-    assert (done.code, done.reasons, attempts(bench)) == (0, ["merged"], {"0": 3})
+    assert (done.code, done.reasons, attempts(bench)) == (0, ["merged"], {"0": 4})
 
 
 def test_a_changed_plan_file_is_refused_or_accepted_with_an_event(bench: Workbench) -> None:
