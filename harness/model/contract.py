@@ -217,7 +217,7 @@ def from_plan(plan: Plan, idx: int, run_id: str, *, sandbox: Literal["auto", "bw
             },
             "checks": _checks(step),
             "sandbox": sandbox,
-            "limits": {"inactivity_timeout_ms": step.inactivity_timeout},
+            "limits": Limits(inactivity_timeout_ms=step.inactivity_timeout),
             "work": _work(step, candidates.of(plan, plan.steps[idx])),
         }
     )
