@@ -7,13 +7,14 @@ import hashlib
 import os
 import re
 import struct
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from harness.errors import Busy, UsageError
+from harness.errors import Busy, GitFailed, UsageError
 from harness.model.ids import RunId
 from harness.model.late import dataclass
 
@@ -23,6 +24,17 @@ _REMEMBERED = 256
 # linux/fs.h and ext4.h; other systems refuse the request, and then nothing is lost.
 _GET_FLAGS, _SET_FLAGS, _TOP_DIRECTORY = 0x80086601, 0x40086602, 0x00020000
 _FLAGS = struct.Struct("i")
+
+
+@contextmanager
+def explained(folder: Path) -> Iterator[None]:
+    """Git does not say why it could not write a file: the disk is asked, and raises OSError if it is the cause."""
+    try:
+        yield
+    except GitFailed:
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            file.write(bytes(4096))
+        raise
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,8 @@ def _name(tree: TreeId, settings: str) -> str:
 def _make(private: PrivateDir, tree: TreeId, path: Path) -> None:
     """The card comes last: without one the directory is what a crash left."""
     places.make_private(path / "tree")
-    private.git(path / "tree", path / "index").run("read-tree", "--reset", "-u", tree)
+    with places.explained(path):
+        private.git(path / "tree", path / "index").run("read-tree", "--reset", "-u", tree)
     second = int((path / "index").stat().st_mtime)
     aside = path / "card.new"
     aside.write_text(json.dumps({"second": second}), encoding="utf-8")

@@ -42,7 +42,8 @@ def create(place: Place, card: Card, fill: Callable[[Place], None]) -> Workspace
     `fill` brings the files of the start point into the tree and writes the pristine index.
     """
     _make_homes(place, roomy=card.template is None)
-    fill(place)
+    with places.explained(place.run_dir):
+        fill(place)
     _write(f"{place.tree}/.git", b"gitdir: " + os.fsencode(place.admin) + b"\n")
     _register(place, card.start, card.branch)
     write_card(place, card)
