@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from support.workbench import Workbench
 
+from harness.vcs import mounting
+
 _IN_CI = os.environ.get("CI") == "true"  # read before the variable is taken away from the tests
 
 
@@ -35,6 +37,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of its own that may be filled and made read-only."""
     folder = tmp_path / "disk"
     folder.mkdir()
+    if os.geteuid() == 0:
+        mounting.enter()  # a run in this process would, and then the disk could not be unmounted for everybody else
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", folder], capture_output=True, check=False
     )
