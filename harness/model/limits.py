@@ -68,6 +68,7 @@ EVENT_PATHS = 10_000
 ACCOUNT_CHARS = 64 * KIB
 OFFLOAD_THREADS = 16
 QUICK_MS = 20  # so long may a blocking call hold up the event loop
+SPARE_CHECKOUTS = 8  # of a run, to be used again
 TEMPLATE_BYTES = 2_048 * MIB
 TEMPLATE_DELTA = 64  # paths; beyond that a shared checkout of its own is cheaper for the next workspace
 TEMPLATE_SHARE = 16  # of this share of its paths; beyond that also for the first one

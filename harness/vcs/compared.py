@@ -1,17 +1,13 @@
-"""What became of a checkout since its index was written, without opening a file that nobody touched.
-
-Git does the same with whole seconds, so that everything which was checked out in the second of the index is read again:
-after a quick step that is the whole checkout. Here the fractions count, too.
-"""
+"""What became of a checkout since its index was written, without opening a file that nobody touched."""
 
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 
 from harness.model.ids import TreeId
+from harness.vcs import vouched
 from harness.vcs.composed import Composer, Job
 from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Objects
@@ -19,13 +15,9 @@ from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
 from harness.vcs.trees import Entries, Entry
 from harness.vcs.upper import OWN, Fate, File, Folder, Reader, Unusual, is_bookkeeping
+from harness.vcs.vouched import Sign, is_untouched
 
-_HEADER, _SECOND = struct.Struct(">4sII"), 1_000_000_000
-_ENTRY = struct.Struct(">IIII4xI12xI20s2x")  # times of change and of content, inode, size and id, before the name
-_PLAIN = (b"DIRC", 2)
-_WORD = 0xFFFFFFFF
 _MANY = 5_000
-Sign = tuple[int, int, int, int, bytes]
 
 
 class Compared:
@@ -46,15 +38,14 @@ class Compared:
         if self._landmarks.of(start).gitlinks:
             raise Unusual("a submodule")
         try:
-            status = place.index.stat()
-            known = _known(place.index.read_bytes(), min(status.st_mtime_ns, status.st_ctime_ns))
-        except (struct.error, ValueError) as error:
-            raise Unusual("an index that is not whole") from error
+            known = vouched.by(place.index)
+        except ValueError as error:
+            raise Unusual(str(error)) from error
         return _Look(self._objects, self._landmarks, known).read(place.tree, start, left_out)
 
 
 class _Look(Reader):
-    def __init__(self, objects: Objects, landmarks: Landmarks, known: Mapping[bytes, Sign]) -> None:
+    def __init__(self, objects: Objects, landmarks: Landmarks, known: Mapping[bytes, tuple[Sign, bytes]]) -> None:
         super().__init__(objects, landmarks)
         self._known = known
         self._left = _MANY
@@ -72,7 +63,7 @@ class _Look(Reader):
                         raise Unusual("a nested repository")
                     continue
                 before, known = start.get(name), self._known.get(above + name)
-                if before is None or known is None or not _is_untouched(entry, known, before):
+                if before is None or known is None or known[1] != before[-20:] or not is_untouched(entry, known[0]):
                     found.names[name] = self._changed(entry, above + name, before, prepared)
         for name in start.keys() - seen:
             found.names[name] = self._gone(above + name, prepared)
@@ -94,27 +85,3 @@ class _Look(Reader):
         if path == OWN:
             raise Unusual("bookkeeping was replaced")
         return Fate.AS_BEFORE if is_bookkeeping(path) or path in prepared else Fate.GONE
-
-
-def _known(raw: bytes, written: int) -> dict[bytes, Sign]:
-    """What the index says of each file; one that is not older than the index itself may have changed unseen."""
-    signature, version, count = _HEADER.unpack_from(raw)
-    if (signature, version) != _PLAIN:
-        raise Unusual("an index of another kind")
-    found: dict[bytes, Sign] = {}
-    at = _HEADER.size
-    for _ in range(count):
-        seconds, fraction, content_seconds, content_fraction, inode, size, oid = _ENTRY.unpack_from(raw, at)
-        end = raw.index(b"\0", at + _ENTRY.size)
-        changed = seconds * _SECOND + fraction
-        if changed < written:
-            content = content_seconds * _SECOND + content_fraction
-            found[raw[at + _ENTRY.size : end]] = (changed, content, inode, size, oid)
-        at += (end - at + 8) & ~7  # an entry ends with one to eight zeros
-    return found
-
-
-def _is_untouched(entry: os.DirEntry[bytes], known: Sign, before: Entry) -> bool:
-    """Whatever an agent does to a file, it cannot set its time of change back."""
-    now = entry.stat(follow_symlinks=False)
-    return known == (now.st_ctime_ns, now.st_mtime_ns, now.st_ino & _WORD, now.st_size & _WORD, before[-20:])

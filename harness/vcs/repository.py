@@ -45,6 +45,7 @@ from harness.vcs.private import PrivateDir
 from harness.vcs.refs import Refs
 from harness.vcs.room import Room
 from harness.vcs.snapshot import Taken
+from harness.vcs.spares import Spares
 from harness.vcs.sparse import Area, Sparse
 from harness.vcs.tamper import Tripwire
 from harness.vcs.templates import Templates
@@ -67,6 +68,7 @@ class Repository:
         self._merger = Merger(self._objects, self._landmarks)
         self._background = Background()
         self._templates = Templates(self.state_dir / "_templates", self._objects, self._landmarks, self._background.do)
+        self._spares = Spares(self._landmarks)
         self._room = Room(self.state_dir)
         self._tripwires: dict[RunId, Tripwire] = {}
         self._private: dict[RunId | None, PrivateDir] = {}
@@ -192,7 +194,7 @@ class Repository:
             some = partial(self._sparse.fill, private=own, tree=tree, only=only)
             return worktrees.create(place, worktrees.Card(start, branch, only=tuple(only)), some)
         if self.workspace_kind.name != "overlay":
-            fill = partial(worktrees.check_out, private=own, tree=tree)
+            fill = partial(self._spares.check_out, private=own, tree=tree)
             return worktrees.create(place, worktrees.Card(start, branch), fill)
         template = self._templates.nearest(own, tree, place.tree)
         layers = partial(layered.fill, private=own, template=template, tree=tree)
@@ -211,7 +213,7 @@ class Repository:
         return sum(1 for _ in Area(only).of(self._objects, self.tree_of(start)))
 
     def choose_workspaces(self, mode: kinds.Mode, against: str = "") -> WorkspaceKind:
-        """How workspaces are made from now on; `against` says why an overlay would not be right here.
+        """How workspaces are made from now on; `against` says why an overlay would not be right here, nor a checkout used again.
 
         Called by the thread that starts the others, because an overlay is mounted for it and its descendants alone.
         Raises EnvironmentProblem when overlays were asked for and do not work.
@@ -220,6 +222,7 @@ class Repository:
         if self.workspace_kind.name != "overlay" and any(self.state_dir.glob("*/layers/*")):
             # What an earlier coordinator left is mounted again, for the threads to come as well.
             overlay.why_not(self.state_dir)
+        self._spares.allowed = self.workspace_kind.name == "checkout" and not against
         self._room.look()
         return self.workspace_kind
 
@@ -331,6 +334,7 @@ class Repository:
                 worktrees.retire(place)
                 self._templates.release(place.tree)
         self._merger.close()
+        self._spares.drop(self.state_dir / run)
         with self._lock:
             self._private.pop(run, None)
             self._tripwires.pop(run, None)
@@ -400,11 +404,16 @@ class Repository:
         return snapshot.take(own.git(workspace.path), workspace.private_index, gitlinks, left_out)
 
     def _retire(self, place: Place) -> None:
+        """What a step wrote may stay in the trash for a while; a whole checkout goes now, unless it is used again."""
+        kept = self._spares.keep(place)
         overlaid = worktrees.retire(place)
         self._templates.release(place.tree)
-        if not overlaid or self._room.is_short():
-            removal.empty(place.trash)
-            self._room.look()
+        if self._room.is_short():
+            removal.put(*self._spares.drop(place.run_dir), trash=place.trash)
+        elif overlaid or kept:
+            return
+        removal.empty(place.trash)
+        self._room.look()
 
     def _agent_commits(self, run: RunId, workspace: Workspace) -> tuple[tuple[CommitId, ...], list[str]]:
         """Tips of the agent that are in the object store, and what people should know; refs to nothing are undone."""

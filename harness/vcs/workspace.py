@@ -18,7 +18,6 @@ from harness.model.ids import CommitId, RefName, TreeId
 from harness.model.late import dataclass
 from harness.vcs import overlay, places, removal
 from harness.vcs.places import Place
-from harness.vcs.private import PrivateDir
 
 _CHUNK = 1 << 30
 
@@ -48,11 +47,6 @@ def create(place: Place, card: Card, fill: Callable[[Place], None]) -> Workspace
     _register(place, card.start, card.branch)
     write_card(place, card)
     return _workspace(place, card)
-
-
-def check_out(place: Place, private: PrivateDir, tree: TreeId) -> None:
-    """Fills a workspace with a checkout of its own."""
-    private.git(place.tree, place.index).run("read-tree", "--reset", "-u", tree)
 
 
 def find(place: Place) -> tuple[Workspace, Card] | None:

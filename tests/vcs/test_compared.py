@@ -13,7 +13,7 @@ import pytest
 from harness.model.ids import TaskId, work_branch
 from harness.vcs import snapshot
 from harness.vcs.repository import Repository
-from tests.vcs.conftest import RUN, Checkout
+from tests.vcs.conftest import RUN, Checkout, vouch_for_all
 from tests.vcs.test_layered import NAMES, RULES, edit
 
 BRANCH = work_branch(RUN, TaskId("0"))
@@ -94,6 +94,7 @@ def test_what_nobody_touched_is_not_opened(checkout: Checkout, vcs: Repository) 
     names = [f"f{n}" for n in range(50)]
     start = checkout.commit("many", **dict.fromkeys(names, "old\n"))
     workspace = vcs.open_workspace(RUN, "0", vcs.resolve(start), BRANCH)
+    vouch_for_all(workspace)
     (workspace.path / "f7").write_text("changed\n")
     held = [os.open(workspace.path / name, os.O_RDONLY) for name in ("f7", "f8")]
     before = [os.fstat(handle).st_atime_ns for handle in held]
