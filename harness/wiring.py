@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.config import settings as settings_file
 from harness.engine.clock import SystemClock
-from harness.errors import EnvironmentProblem, NotFound, UsageError
+from harness.errors import EnvironmentProblem, NotFound, OrchestrixError, UsageError
 from harness.model.ids import RunId
 from harness.model.late import dataclass
 
@@ -75,11 +76,19 @@ class Project:
 
         return choose(self.settings.sandbox)
 
-    def begin(self) -> None:
-        """Starts what a run will ask for and another process finds out; whoever has other work first saves the time."""
+    def begin(self, start: str | None) -> None:
+        """Starts what a run will ask for and other processes find out or make; whoever has other work first saves the time.
+
+        `start` is where the run will probably begin; None when nothing may be made yet. What goes wrong is told later.
+        """
         from harness.sandbox import choice  # noqa: PLC0415 - only a run needs it
 
         choice.begin(self.settings.sandbox)
+        if start is not None:
+            with suppress(OrchestrixError, OSError):
+                repository = self.repository
+                if self.workspaces.name == "overlay":
+                    repository.begin(repository.resolve(start))
 
     @property
     def model_access(self) -> Access | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import select
+import signal
 import subprocess
+import weakref
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +17,7 @@ from harness.model.late import dataclass
 
 TIMEOUT_S = 900
 _CHUNK = 64 * 1024
+_PR_SET_PDEATHSIG = 1
 _HARDENED = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -109,6 +113,32 @@ class Conversation:
             pass  # waits for it and closes the pipes
 
 
+class Errand:
+    """One git that works by itself, says nothing, and dies with this process; when nobody knows it any more it is ended."""
+
+    def __init__(self, argv: list[str | bytes], env: Mapping[str, str], cwd: Path, keeping: int) -> None:
+        nothing = subprocess.DEVNULL
+        self._process = subprocess.Popen(
+            argv,
+            env=env,
+            cwd=cwd,
+            stdin=nothing,
+            stdout=nothing,
+            stderr=nothing,
+            pass_fds=(keeping,),
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 - no other thread holds a lock
+        )
+        self.end = weakref.finalize(self, _end, self._process)
+
+    def ends_well(self, seconds: float) -> bool:
+        """Waits so long, and no longer."""
+        try:
+            return self._process.wait(seconds) == 0
+        except subprocess.TimeoutExpired:
+            self.end()
+            return False
+
+
 @dataclass(frozen=True, slots=True)
 class Git:
     """Git against one explicit git dir; nothing is discovered and no `GIT_*` variable of the caller leaks in."""
@@ -124,6 +154,10 @@ class Git:
         """Runs git to its end; raises GitFailed, with git's own last line, for an exit status not in `ok`."""
         answer = execute(self.argv(*args), env=self.environment(), cwd=self.work_tree or self.git_dir, stdin=stdin)
         return _checked(answer, args, ok)
+
+    def begin(self, *args: str, keeping: int) -> Errand:
+        """Git that nobody waits for yet; it holds the descriptor while it runs. For a process with one thread; raises OSError."""
+        return Errand(self.argv(*args), self.environment(), self.work_tree or self.git_dir, keeping)
 
     def converse(self, unbuffered: str, *args: str) -> Conversation:
         """Git that answers while it runs; `unbuffered` is a program that takes its buffer away. Raises OSError."""
@@ -163,6 +197,15 @@ class Git:
         }
         config = config_variables() if self.user_config else _NO_CONFIG
         return {**_FIXED, **config, **{name: str(path) for name, path in chosen.items() if path is not None}}
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def scrubbed() -> dict[str, str]:

@@ -184,20 +184,24 @@ def _listed(directory: Path) -> list[str]:
 @contextmanager
 def exclusive(file: Path, patience_s: float) -> Iterator[None]:
     """Holds a lock file, across threads and processes; raises Busy when somebody else keeps it that long."""
-    make_private(file.parent)
-    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    deadline = time.monotonic() + patience_s
+    while (handle := taken(file)) is None:
+        if time.monotonic() > deadline:
+            raise Busy(f"{file} has been held for {patience_s:g} seconds", hint="end the process that holds it")
+        time.sleep(_LOCK_PAUSE_S)
     try:
-        deadline = time.monotonic() + patience_s
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise Busy(
-                        f"{file} has been held for {patience_s:g} seconds", hint="end the process that holds it"
-                    ) from None
-                time.sleep(_LOCK_PAUSE_S)
         yield
     finally:
         os.close(handle)
+
+
+def taken(file: Path) -> int | None:
+    """A descriptor that holds a lock file until it is closed; None when somebody else does."""
+    make_private(file.parent)
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return None
+    return handle

@@ -200,6 +200,14 @@ class Repository:
         layers = partial(layered.fill, private=own, template=template, tree=tree)
         return worktrees.create(place, worktrees.Card(start, branch, template=template.tree), layers)
 
+    def begin(self, start: CommitId) -> None:
+        """Starts with what a run at `start` will need first, before it is known whether there will be one; does not wait.
+
+        For a process with one thread, after `choose_workspaces`; a run takes it over with `warm`.
+        """
+        if self.workspace_kind.name == "overlay":
+            self._templates.begin(self._private_of(None), self.tree_of(start))
+
     def warm(self, run: RunId, start: CommitId) -> None:
         """Begins with what the first workspace at `start` will need, and returns at once; harmless where it fails.
 

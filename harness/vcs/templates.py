@@ -22,6 +22,7 @@ from harness.model import limits
 from harness.model.ids import TreeId
 from harness.model.late import dataclass
 from harness.vcs import places, removal
+from harness.vcs.begun import Begun
 from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Objects
 from harness.vcs.private import PrivateDir
@@ -60,6 +61,7 @@ class Templates:
         self._handles: dict[str, int] = {}
         self._users: dict[Path, str] = {}
         self._coming: set[TreeId] = set()
+        self._begun: Begun | None = None
         self._lock = threading.Lock()
         weakref.finalize(self, _close, self._handles)
 
@@ -86,6 +88,19 @@ class Templates:
         with self._lock:
             return self._opened(private, tree, private.settings, user)
 
+    def begin(self, private: PrivateDir, tree: TreeId) -> None:
+        """Starts to make the tree's own and does not wait; harmless where that fails. For a process with one thread."""
+        path = self._folder / _name(tree, private.settings)
+        with suppress(OrchestrixError, OSError):
+            lock = None if (path / "card.json").exists() else places.taken(self._folder / "lock")
+            if lock is None:
+                return
+            try:
+                self._make_way(path)
+                self._begun = Begun.at(path, private, tree, lock)
+            finally:
+                os.close(lock)
+
     def warm(self, private: PrivateDir, tree: TreeId) -> None:
         """Has the tree's own ready for whoever asks next; nobody waits, so what goes wrong is told to who needs it."""
         with suppress(OrchestrixError, OSError), self._lock:
@@ -99,10 +114,12 @@ class Templates:
             self._users.pop(user, None)
 
     def evict(self) -> None:
-        """Removes the longest unused ones that no workspace stands on until the rest is within its limit."""
-        if sum(1 for _ in self._cards()) <= 1:
+        """Removes half-made ones, and the longest unused ones that no workspace stands on until the rest is within its limit."""
+        if sum(1 for _ in self._folder.glob("*/tree")) <= 1:
             return
         with self._lock, places.exclusive(self._folder / "lock", _PATIENCE_S):
+            halves = [made.parent for made in self._folder.glob("*/tree") if not (made.parent / "card.json").exists()]
+            removal.discard(*halves, trash=self._trash)
             found = sorted(self._cards(), key=lambda card: card.stat().st_mtime_ns)
             sizes = {card: _size(card.parent) for card in found}
             excess = sum(sizes.values()) - limits.TEMPLATE_BYTES
@@ -112,6 +129,15 @@ class Templates:
                     if _is_free(card):
                         removal.discard(card.parent, trash=self._trash)
                         excess -= sizes[card]
+
+    def _made_ahead(self, path: Path) -> Begun | None:
+        """What was begun, if it was this one and git was able to; whatever else was begun is given up."""
+        begun, self._begun = self._begun, None
+        return begun if begun is not None and begun.ends_well(path, _PATIENCE_S) and begun.folder == path else None
+
+    def _make_way(self, path: Path) -> None:
+        places.make_roomy(self._folder)
+        removal.discard(path, trash=self._trash)
 
     def _cards(self) -> Iterator[Path]:
         return self._folder.glob("*/card.json")
@@ -161,8 +187,11 @@ class Templates:
         """The tree's own, made unless it is there and untouched, and a descriptor that holds the lock on its card."""
         path = self._folder / _name(tree, settings)
         card = path / "card.json"
+        begun = self._made_ahead(path)
         with places.exclusive(self._folder / "lock", _PATIENCE_S):
-            if card.exists() and not _is_intact(private, path):
+            if begun is not None and begun.stands() and not card.exists():
+                _sign(path)
+            elif card.exists() and not _is_intact(private, path):
                 if not _is_free(card):
                     raise EnvironmentProblem(
                         f"the shared checkout {path} was written to, and another run uses it",
@@ -170,8 +199,7 @@ class Templates:
                     )
                 card.unlink()
             if not card.exists():
-                places.make_roomy(self._folder)
-                removal.discard(path, trash=self._trash)
+                self._make_way(path)
                 _make(private, tree, path)
             os.utime(card)
             handle = os.open(card, os.O_RDONLY | os.O_CLOEXEC)
@@ -185,10 +213,14 @@ def _name(tree: TreeId, settings: str) -> str:
 
 
 def _make(private: PrivateDir, tree: TreeId, path: Path) -> None:
-    """The card comes last: without one the directory is what a crash left."""
     places.make_private(path / "tree")
     with places.explained(path):
         private.git(path / "tree", path / "index").run("read-tree", "--reset", "-u", tree)
+    _sign(path)
+
+
+def _sign(path: Path) -> None:
+    """The card comes last: without one the directory is what a crash left."""
     second = int((path / "index").stat().st_mtime)
     aside = path / "card.new"
     aside.write_text(json.dumps({"second": second}), encoding="utf-8")

@@ -33,3 +33,23 @@ def test_everything_was_said_before_the_end(bench: Workbench) -> None:
     assert saying.returncode == 0
     assert len(out) > io.DEFAULT_BUFFER_SIZE
     assert json.loads(out)["title"] == "Orchestrix plan"
+
+
+@pytest.mark.parametrize("words", [("--dry-run",), ()])
+def test_a_run_that_does_not_come_about_leaves_no_git_at_work(bench: Workbench, words: tuple[str, ...]) -> None:
+    """What was begun ahead of reading the plan is no whole checkout, and nobody works on it."""
+    bench.commit({f"many/{folder}/f{number}": "x" * 500 for folder in range(20) for number in range(100)})
+    plan = bench.plan(write("x.txt", "x\n") if words else {"title": 3})
+    run = bench.process("run", str(plan), *words)
+    out, err = run.communicate()
+    assert run.returncode == (0 if words else 2), out + err
+    at_work = [path for path in Path("/proc").glob("[0-9]*/cwd") if _leads_into(path, bench.root)]
+    assert at_work == []
+    assert list(bench.root.rglob("card.json")) == []
+
+
+def _leads_into(link: Path, folder: Path) -> bool:
+    try:
+        return folder in link.readlink().parents and "_templates" in str(link.readlink())
+    except OSError:
+        return False

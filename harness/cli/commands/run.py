@@ -43,9 +43,7 @@ def register(app: App) -> None:
 
         The result stays on orchestrix/RUN/integration until you land it.
         """
-        from harness.cli import outcome  # noqa: PLC0415 - the engine is loaded by the commands that run
-        from harness.runs import budgets, plans, start  # noqa: PLC0415 - as above
-        from harness.wiring import Project  # noqa: PLC0415 - as above
+        from harness.wiring import Project  # noqa: PLC0415 - the engine is loaded by the commands that run
 
         flags = {
             "jobs": jobs,
@@ -57,7 +55,10 @@ def register(app: App) -> None:
         }
         here = options.here(directory)
         project = dataclasses.replace(Project.at(here, flags), recording=replay)
-        project.begin()
+        project.begin(None if dry_run or into else base or "HEAD")
+        from harness.cli import outcome  # noqa: PLC0415 - meanwhile others work on what was begun
+        from harness.runs import budgets, plans, start  # noqa: PLC0415 - as above
+
         loaded = plans.load(plan, here)
         wish = start.Wish(base=base, into=into, run_id=run_id, budget=budgets.parse(budget or ()))
         wanted = start.request(project, loaded, wish)
