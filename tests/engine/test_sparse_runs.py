@@ -27,8 +27,8 @@ def opened(bench: Workbench) -> list[tuple[str, str, str]]:
 
 
 def seen(path: str) -> str:
-    """A script that writes down what is in the workspace."""
-    return f"find . -type f ! -path './.git*' ! -path './.orchestrix/*' | sort > {path}"
+    """A script that writes down what is in the workspace, and looks before it writes."""
+    return f"found=$(find . -type f ! -path './.git*' ! -path './.orchestrix/*' | sort); echo \"$found\" > {path}"
 
 
 def test_a_step_sees_what_it_owns_the_top_and_what_the_settings_list(bench: Workbench) -> None:
@@ -41,7 +41,7 @@ def test_a_step_sees_what_it_owns_the_top_and_what_the_settings_list(bench: Work
     assert (done.code, done.reasons) == (0, ["merged"]), done.out
     listed = bench.tree(done.data["head"])["part1/seen"].split()
     assert listed == [
-        *("./README.md", "./a.txt", "./part1/deep/y.txt", "./part1/seen", "./part1/x.txt"),
+        *("./README.md", "./a.txt", "./part1/deep/y.txt", "./part1/x.txt"),
         *("./part3/deep/y.txt", "./src/lib.py"),
     ]
     assert opened(bench) == [("attempt1", "sparse", "asked for"), ("check1", *WHOLE)]
