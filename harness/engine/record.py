@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-import json
+
+from pydantic_core import to_json
 
 from harness.engine.context import Context
 from harness.errors import NotFound
@@ -19,12 +20,11 @@ def files(ctx: Context) -> dict[str, bytes]:
     for line in ctx.parts.store.lines(ctx.run_id):
         lines.write(line.text.encode() + b"\n")
     found = {
-        "plan.json": json.dumps(dict(state.plan), ensure_ascii=False, indent=2).encode(),
+        "plan.json": to_json(dict(state.plan), indent=2),
         "events.jsonl": lines.getvalue(),
     }
     for step in state.ordered():
-        text = json.dumps(dict(step.contract), ensure_ascii=False, indent=2)
-        found[f"contracts/step-{step.task_id}.json"] = text.encode()
+        found[f"contracts/step-{step.task_id}.json"] = to_json(dict(step.contract), indent=2)
     for path in sorted(ctx.run_dir.glob("*.*")):
         if path.suffix in (".md", ".json") and path.is_file():
             found[f"reports/{path.name}"] = path.read_bytes()
