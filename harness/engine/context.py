@@ -50,11 +50,13 @@ class Context:
     contracts: dict[str, Contract] = field(default_factory=dict)
     gates: asyncio.Semaphore = field(init=False)
     run_dir: Path = field(init=False)
+    environment: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         """No more gates run at once than agents do, whether it is their turn or not."""
         self.gates = asyncio.Semaphore(self.options.jobs)
         self.run_dir = self.parts.runs_dir / self.run_id
+        self.environment = self.parts.environment(self.options.env_pass)
 
     @property
     def base(self) -> CommitId:
