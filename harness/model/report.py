@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import field
-from json.encoder import encode_basestring_ascii
+from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
 
 from harness.model import contest, duration, usage
@@ -20,6 +20,7 @@ from harness.model.visible import visible
 _MARKS = {"added": "A", "modified": "M", "deleted": "D"}
 _SHOWN_PATHS = 500
 _ESCAPES = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#"})
+_TICKS = re.compile("`+")
 # One of each for all: `dumps` looks at its options each time.
 _json = json.JSONEncoder(ensure_ascii=True).encode
 _twin = json.JSONEncoder(ensure_ascii=False).encode
@@ -196,7 +197,10 @@ def _left(run_id: str, step: StepState) -> list[str]:
 
 def markdown(report: Report) -> str:
     """The report as people read it; everything from outside is fenced or escaped, so that data stays data."""
-    front = "\n".join([f"{key}: {_value(value)}" for key, value in report.front.items()])
+    # Most values are texts, for which an encoder is a long way round.
+    front = "\n".join(
+        [f"{key}: {_quoted(value) if isinstance(value, str) else _json(value)}" for key, value in report.front.items()]
+    )
     title = f"# Step {report.front['task']}: {_inline(str(report.front['title']))}"
     parts = [f"---\n{front}\n---\n\n{title}\n\n{_inline(report.outcome)}"]
     parts.append("## What was asked\n\n" + (_fence(report.asked["description"]) or "(no description)"))
@@ -224,13 +228,6 @@ def markdown(report: Report) -> str:
 def twin(report: Report) -> str:
     """The report as programs read it."""
     return _twin(report.as_dict())
-
-
-def _value(value: Any) -> str:
-    """As JSON; most are texts or nothing, for which an encoder is a long way round."""
-    if isinstance(value, str):
-        return encode_basestring_ascii(value)
-    return "null" if value is None else _json(value)
 
 
 def _candidate(row: dict[str, Any]) -> str:
@@ -273,7 +270,7 @@ def _code(text: str) -> str:
 
 
 def _longest_ticks(text: str) -> int:
-    return max(map(len, re.findall("`+", text)), default=0)
+    return max(map(len, _TICKS.findall(text))) if "`" in text else 0
 
 
 def _inline(text: str) -> str:
