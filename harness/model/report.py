@@ -197,10 +197,7 @@ def _left(run_id: str, step: StepState) -> list[str]:
 
 def markdown(report: Report) -> str:
     """The report as people read it; everything from outside is fenced or escaped, so that data stays data."""
-    # Most values are texts, for which an encoder is a long way round.
-    front = "\n".join(
-        [f"{key}: {_quoted(value) if isinstance(value, str) else _json(value)}" for key, value in report.front.items()]
-    )
+    front = "\n".join([f"{key}: {_value(value)}" for key, value in report.front.items()])
     title = f"# Step {report.front['task']}: {_inline(str(report.front['title']))}"
     parts = [f"---\n{front}\n---\n\n{title}\n\n{_inline(report.outcome)}"]
     parts.append("## What was asked\n\n" + (_fence(report.asked["description"]) or "(no description)"))
@@ -228,6 +225,13 @@ def markdown(report: Report) -> str:
 def twin(report: Report) -> str:
     """The report as programs read it."""
     return _twin(report.as_dict())
+
+
+def _value(value: Any) -> str:
+    """As JSON; most are texts or nothing, for which an encoder is a long way round."""
+    if isinstance(value, str):
+        return _quoted(value)
+    return "null" if value is None else _json(value)
 
 
 def _candidate(row: dict[str, Any]) -> str:
