@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+from pathlib import Path
 
 from pydantic_core import to_json
 
@@ -25,10 +27,15 @@ def files(ctx: Context) -> dict[str, bytes]:
     }
     for step in state.ordered():
         found[f"contracts/step-{step.task_id}.json"] = to_json(dict(step.contract), indent=2)
-    for path in sorted(ctx.run_dir.glob("*.*")):
-        if path.suffix in (".md", ".json") and path.is_file():
-            found[f"reports/{path.name}"] = path.read_bytes()
-    return found
+    return found | _reports(ctx)
+
+
+def _reports(ctx: Context) -> dict[str, bytes]:
+    if not ctx.run_dir.is_dir():  # somebody removed them: the record still holds the log
+        return {}
+    with os.scandir(ctx.run_dir) as entries:  # there are two for every step
+        chosen = [entry for entry in entries if entry.name.endswith((".md", ".json")) and entry.is_file()]
+    return {f"reports/{entry.name}": Path(entry.path).read_bytes() for entry in chosen}
 
 
 def is_complete(store: Store, vcs: Vcs, run_id: RunId) -> bool:
