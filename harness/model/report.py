@@ -228,9 +228,11 @@ def twin(report: Report) -> str:
 
 
 def _value(value: Any) -> str:
-    """As JSON; most are texts or nothing, for which an encoder is a long way round."""
+    """As JSON; most are texts, numbers or nothing, for which an encoder is a long way round."""
     if isinstance(value, str):
         return _quoted(value)
+    if type(value) is int:
+        return str(value)
     return "null" if value is None else _json(value)
 
 
