@@ -29,8 +29,8 @@ class Account:
 
 def read(workspace: Path, report_path: str) -> Account:
     """What the agent wrote at the report path; links, devices and oversized files are not followed or read whole."""
-    path = workspace / report_path
-    if path.parent.is_symlink():
+    path = f"{workspace}/{report_path}"
+    if os.path.islink(os.path.dirname(path)):  # noqa: PTH114, PTH120 - asked after every attempt: without objects for paths
         return Account(problem="the report's directory is a symbolic link; it was not read")
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -49,10 +49,14 @@ class Context:
     guesses: dict[TaskId, Guess] = field(default_factory=dict)
     contracts: dict[str, Contract] = field(default_factory=dict)
     gates: asyncio.Semaphore = field(init=False)
+    run_dir: Path = field(init=False)
+    environment: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         """No more gates run at once than agents do, whether it is their turn or not."""
         self.gates = asyncio.Semaphore(self.options.jobs)
+        self.run_dir = self.parts.runs_dir / self.run_id
+        self.environment = self.parts.environment(self.options.env_pass)
 
     @property
     def base(self) -> CommitId:
@@ -61,10 +65,6 @@ class Context:
     @property
     def integration_ref(self) -> RefName:
         return RefName(self.journal.state.integration_ref)
-
-    @property
-    def run_dir(self) -> Path:
-        return self.parts.runs_dir / self.run_id
 
     def adopt_plan(self) -> None:
         """Takes over the plans that the log holds by now."""

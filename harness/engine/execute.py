@@ -80,11 +80,10 @@ class StepExecute:
             purpose, self.contract.execution.attempt_timeout_ms
         )
         rights = self.ctx.parts.vcs.agent_rights(self.workspace)
-        base = self.ctx.parts.environment(self.ctx.options.env_pass)
         return ProcessSpec(
             argv=tuple(argv),
             cwd=self.workspace.path,
-            env={**base, **self.contract.work.env, **(env or {})},
+            env={**self.ctx.environment, **self.contract.work.env, **(env or {})},
             log=self.log,
             timeout_ms=wall,
             stdin=stdin,

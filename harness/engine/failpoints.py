@@ -1,7 +1,8 @@
 """Named places where a test may kill the process; inert unless ORCHESTRIX_FAILPOINT names one.
 
 `ORCHESTRIX_FAILPOINT=name` dies at the first hit, `name#3` at the third. `ORCHESTRIX_FAILPOINT_TRACE=file` appends
-every hit to a file, so that a sweep can list what there is to kill.
+every hit to a file, so that a sweep can list what there is to kill. Both are read once, as the process starts: a step
+passes dozens of these places.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ import signal
 from collections import Counter
 from pathlib import Path
 
+_WANTED = os.environ.get("ORCHESTRIX_FAILPOINT")
+_TRACE = os.environ.get("ORCHESTRIX_FAILPOINT_TRACE")
 _hits: Counter[str] = Counter()
 
 
 def hit(name: str) -> None:
     """Dies here, by SIGKILL, if a test asked for it."""
-    wanted = os.environ.get("ORCHESTRIX_FAILPOINT")
-    trace = os.environ.get("ORCHESTRIX_FAILPOINT_TRACE")
-    if not wanted and not trace:
+    if not _WANTED and not _TRACE:
         return
     _hits[name] += 1
-    if trace:
-        with Path(trace).open("a", encoding="utf-8") as file:
+    if _TRACE:
+        with Path(_TRACE).open("a", encoding="utf-8") as file:
             file.write(f"{name}#{_hits[name]}\n")
-    if wanted and wanted in (name if _hits[name] == 1 else "", f"{name}#{_hits[name]}"):
+    if _WANTED and _WANTED in (name if _hits[name] == 1 else "", f"{name}#{_hits[name]}"):
         os.kill(os.getpid(), signal.SIGKILL)

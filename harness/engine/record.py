@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
-import json
+import os
+from pathlib import Path
+
+from pydantic_core import to_json
 
 from harness.engine.context import Context
 from harness.errors import NotFound
@@ -19,16 +22,20 @@ def files(ctx: Context) -> dict[str, bytes]:
     for line in ctx.parts.store.lines(ctx.run_id):
         lines.write(line.text.encode() + b"\n")
     found = {
-        "plan.json": json.dumps(dict(state.plan), ensure_ascii=False, indent=2).encode(),
+        "plan.json": to_json(dict(state.plan), indent=2),
         "events.jsonl": lines.getvalue(),
     }
     for step in state.ordered():
-        text = json.dumps(dict(step.contract), ensure_ascii=False, indent=2)
-        found[f"contracts/step-{step.task_id}.json"] = text.encode()
-    for path in sorted(ctx.run_dir.glob("*.*")):
-        if path.suffix in (".md", ".json") and path.is_file():
-            found[f"reports/{path.name}"] = path.read_bytes()
-    return found
+        found[f"contracts/step-{step.task_id}.json"] = to_json(dict(step.contract), indent=2)
+    return found | _reports(ctx)
+
+
+def _reports(ctx: Context) -> dict[str, bytes]:
+    if not ctx.run_dir.is_dir():  # somebody removed them: the record still holds the log
+        return {}
+    with os.scandir(ctx.run_dir) as entries:  # there are two for every step
+        chosen = [entry for entry in entries if entry.name.endswith((".md", ".json")) and entry.is_file()]
+    return {f"reports/{entry.name}": Path(entry.path).read_bytes() for entry in chosen}
 
 
 def is_complete(store: Store, vcs: Vcs, run_id: RunId) -> bool:

@@ -1,9 +1,11 @@
-"""Where reports stand: in the workspace, in the archive of the run, and, for the latest run, in the user's checkout."""
+"""Where reports stand: in the workspace, in the archive of the run, and, for the latest run, in the user's checkout.
+
+Texts and not `Path`: every step writes five of these files.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +15,8 @@ from harness.engine import failpoints
 from harness.engine.context import Context
 from harness.model import report as model
 from harness.model.ids import TaskId
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 
 def _build(ctx: Context, task: TaskId) -> model.Report:
@@ -24,22 +28,26 @@ def park(ctx: Context, task: TaskId) -> str:
     """Writes the report into the workspace and the archive; returns its path in the workspace."""
     content = model.markdown(_build(ctx, task)).encode()
     relative = ctx.contract(task).report_path
-    for workspace in map(Path, ctx.step(task).workspaces):
-        if workspace.is_dir():
-            _offer(workspace / relative, content)
-    replace(archive(ctx, task), content)
+    for workspace in ctx.step(task).workspaces:
+        if os.path.isdir(workspace):  # noqa: PTH112 - see above
+            _offer(f"{workspace}/{relative}", content)
+    replace(_archived(ctx, task, "md"), content)
     return relative
 
 
-def _offer(path: Path, content: bytes, scratch: Path | None = None) -> None:
+def _offer(path: str, content: bytes, scratch: str | None = None) -> None:
     """The copy beside the work is a courtesy: an agent may have left anything in its place, and the archive has it."""
     with contextlib.suppress(OSError):
-        if not path.parent.is_symlink():
+        if not os.path.islink(os.path.dirname(path)):  # noqa: PTH114, PTH120 - see above
             replace(path, content, scratch)
 
 
 def archive(ctx: Context, task: TaskId) -> Path:
-    return ctx.run_dir / f"step-{task}-result.md"
+    return Path(_archived(ctx, task, "md"))
+
+
+def _archived(ctx: Context, task: TaskId, kind: str) -> str:
+    return f"{ctx.run_dir}/step-{task}-result.{kind}"
 
 
 def finish(ctx: Context, task: TaskId) -> bytes:
@@ -47,9 +55,8 @@ def finish(ctx: Context, task: TaskId) -> bytes:
     report = _build(ctx, task)
     content = model.markdown(report).encode()
     failpoints.hit("before:report")
-    replace(archive(ctx, task), content)
-    twin = json.dumps(report.as_dict(), ensure_ascii=False)
-    replace(archive(ctx, task).with_suffix(".json"), twin.encode())
+    replace(_archived(ctx, task, "md"), content)
+    replace(_archived(ctx, task, "json"), model.twin(report).encode())
     failpoints.hit("after:report")
     return content
 
@@ -59,28 +66,45 @@ def place(ctx: Context, task: TaskId, content: bytes) -> None:
 
     Reports that are committed arrive by landing; a copy in their place would be in its way.
     """
-    folder = ctx.parts.checkout / ".orchestrix"
-    if ctx.options.reports == "commit" or folder.is_symlink() or not (folder / ".gitignore").is_file():
+    name = f".orchestrix/step-{task}-result.md"
+    if ctx.options.reports == "commit" or name in ctx.tracked:
         return
-    path = folder / f"step-{task}-result.md"
-    if f".orchestrix/{path.name}" not in ctx.tracked:
-        _offer(path, content, scratch=ctx.run_dir)
+    if os.path.isfile(f"{ctx.parts.checkout}/.orchestrix/.gitignore"):  # noqa: PTH113 - see above
+        _offer(f"{ctx.parts.checkout}/{name}", content, scratch=str(ctx.run_dir))
 
 
-def replace(path: Path, content: bytes, scratch: Path | None = None) -> None:
+def replace(path: str | Path, content: bytes, scratch: str | None = None) -> None:
     """Whole or not at all."""
-    with replacing(path, scratch) as file:
-        file.write(content)
+    temporary, handle = _temporary(path, scratch)
+    try:
+        while content:
+            content = content[os.write(handle, content) :]
+    finally:
+        os.close(handle)
+    os.replace(temporary, path)  # noqa: PTH105 - see above
 
 
 @contextlib.contextmanager
-def replacing(path: Path, scratch: Path | None = None) -> Iterator[BinaryIO]:
-    """A temporary file, in `scratch` where the user looks at the folder itself, that takes the place of `path` in the end."""
-    folder = os.fspath(path.parent)
-    os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - on the way of every step: without objects for paths
-    temporary = f"{scratch or folder}/.{path.name}.{os.getpid()}.tmp"
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(temporary)  # noqa: PTH108 - as above
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "wb") as file:
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """The same for what is written piece by piece."""
+    temporary, handle = _temporary(path)
+    with os.fdopen(handle, "wb") as file:
         yield file
-    os.replace(temporary, path)  # noqa: PTH105 - as above
+    os.replace(temporary, path)  # noqa: PTH105 - see above
+
+
+def _temporary(path: str | Path, scratch: str | None = None) -> tuple[str, int]:
+    """A new file that will take the place of `path`, in `scratch` where the user looks at the folder itself.
+
+    What can be in its way is left by a process that died and had the same id.
+    """
+    folder, name = os.path.split(path)
+    folder = scratch or folder or "."
+    temporary = f"{folder}/.{name}.{os.getpid()}.tmp"
+    try:
+        return temporary, os.open(temporary, _NEW, 0o644)
+    except FileNotFoundError:
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - see above
+    except FileExistsError:
+        os.unlink(temporary)  # noqa: PTH108 - see above
+    return temporary, os.open(temporary, _NEW, 0o644)

@@ -6,6 +6,7 @@ a workspace of its successor.
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -97,12 +98,12 @@ async def _open(
 
 async def remove_all(ctx: Context, task: TaskId) -> list[ev.Fact]:
     """Removes what the step left on disk, merged or kept by now; the facts are the caller's to log with the rest."""
-    return [await remove(ctx, task, Path(path)) for path in ctx.step(task).workspaces]
+    return [await remove(ctx, task, path) for path in ctx.step(task).workspaces]
 
 
-async def remove(ctx: Context, task: TaskId, path: Path) -> ev.Fact:
+async def remove(ctx: Context, task: TaskId, path: Path | str) -> ev.Fact:
     """Doing it again after a crash does no harm, so that the outcome may be logged with what comes next."""
     failpoints.hit("before:workspace_removal")
-    await ctx.offload(ctx.parts.vcs.retire_workspace, ctx.run_id, path.name)
+    await ctx.offload(ctx.parts.vcs.retire_workspace, ctx.run_id, os.path.basename(path))  # noqa: PTH119 - a text where the log gave it
     failpoints.hit("after:workspace_removal")
     return ctx.fact(task, ev.WorkspaceRemoved, path=str(path))

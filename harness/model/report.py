@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import field
+from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
 
 from harness.model import contest, duration, usage
@@ -16,7 +19,14 @@ from harness.model.visible import visible
 
 _MARKS = {"added": "A", "modified": "M", "deleted": "D"}
 _SHOWN_PATHS = 500
-_json = json.JSONEncoder(ensure_ascii=True).encode  # one for all: `dumps` looks at its options each time
+_ESCAPES = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#"})
+_TICKS = re.compile("`+")
+# One of each for all: `dumps` looks at its options each time.
+_json = json.JSONEncoder(ensure_ascii=True).encode
+_twin = json.JSONEncoder(ensure_ascii=False).encode
+
+Told = defaultdict[type[ev.StepFact], list[Any]]
+"""The facts of a step by their kind, each kind in the order of the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +63,14 @@ class Report:
 
 def build(run_id: str, step: StepState, facts: Sequence[ev.StepFact], run_notes: Sequence[str] = ()) -> Report:
     """The report as the log stands now, for any outcome, also for a step that never started."""
-    candidates = tuple(contest.rows(facts))
-    facts = contest.of_the_taken(facts)
-    last = _last(facts, ev.AttemptFinished)
-    snapshot = _last(facts, ev.SnapshotTaken)
+    told = _sorted_out(facts)
+    candidates: list[dict[str, Any]] = []
+    if told[ev.CandidateJudged]:
+        candidates = contest.rows(facts)
+        told = _sorted_out(contest.of_the_taken(facts))
+    last, snapshot = _last(told[ev.AttemptFinished]), _last(told[ev.SnapshotTaken])
     return Report(
-        front=_front(run_id, step, facts),
+        front=_front(run_id, step, told),
         asked={
             "description": step.contract["step"]["description"],
             "owns": step.contract["ownership"]["paths"],
@@ -68,26 +80,29 @@ def build(run_id: str, step: StepState, facts: Sequence[ev.StepFact], run_notes:
         account=last.account if last else "",
         changes=tuple(zip(snapshot.kinds, snapshot.changed_paths, strict=False)) if snapshot else (),
         changed_total=snapshot.changed_total if snapshot else 0,
-        criteria=tuple(_criteria(step, facts, last)),
-        checks=tuple(_check(fact) for fact in facts if isinstance(fact, ev.CheckFinished)),
-        notes=(*_notes(facts, snapshot), *run_notes),
+        criteria=tuple(_criteria(step, told, last)),
+        checks=tuple(_check(fact) for fact in told[ev.CheckFinished]),
+        notes=(*_notes(told, snapshot), *run_notes),
         left=tuple(_left(run_id, step)),
-        candidates=candidates,
+        candidates=tuple(candidates),
     )
 
 
-def _last(facts: Sequence[ev.StepFact], kind: type[Any]) -> Any:
-    return next((fact for fact in reversed(facts) if isinstance(fact, kind)), None)
+def _sorted_out(facts: Sequence[ev.StepFact]) -> Told:
+    told: Told = defaultdict(list)
+    for fact in facts:
+        told[type(fact)].append(fact)
+    return told
 
 
-def _is_for_work(fact: ev.StepFact) -> bool:
-    """Workspaces for checks alone may be of another kind."""
-    return isinstance(fact, ev.WorkspacePreparing) and fact.purpose.startswith("attempt")
+def _last(facts: Sequence[Any]) -> Any:
+    return facts[-1] if facts else None
 
 
-def _front(run_id: str, step: StepState, facts: Sequence[ev.StepFact]) -> dict[str, Any]:
-    tried = _last(facts, ev.SubagentAttempt)
-    made = _last([fact for fact in facts if _is_for_work(fact)] or facts, ev.WorkspacePreparing)
+def _front(run_id: str, step: StepState, told: Told) -> dict[str, Any]:
+    tried, prepared = _last(told[ev.SubagentAttempt]), told[ev.WorkspacePreparing]
+    # Workspaces for checks alone may be of another kind.
+    made = _last([fact for fact in prepared if fact.purpose.startswith("attempt")] or prepared)
     return {
         "run": run_id,
         "step": step.step_idx,
@@ -104,7 +119,7 @@ def _front(run_id: str, step: StepState, facts: Sequence[ev.StepFact]) -> dict[s
         "started_at": step.started_at,
         "ended_at": step.ended_at,
         "attempts": step.attempts,
-        "duration_ms": sum(fact.duration_ms for fact in facts if isinstance(fact, ev.AttemptFinished)),
+        "duration_ms": sum(fact.duration_ms for fact in told[ev.AttemptFinished]),
         "sandbox": tried.sandbox if tried else None,
         "workspace": made.workspace if made else None,
         "workspace_why": made.why if made else None,
@@ -122,13 +137,11 @@ def _outcome(step: StepState) -> str:
     )
 
 
-def _criteria(step: StepState, facts: Sequence[ev.StepFact], last: ev.AttemptFinished | None) -> list[dict[str, str]]:
+def _criteria(step: StepState, told: Told, last: ev.AttemptFinished | None) -> list[dict[str, str]]:
     shown: dict[str, list[ev.CheckFinished]] = {}
     for check in step.contract["checks"]:
         if check["criterion"]:
-            shown[check["criterion"]] = [
-                fact for fact in facts if isinstance(fact, ev.CheckFinished) and fact.command == check["command"]
-            ]
+            shown[check["criterion"]] = [fact for fact in told[ev.CheckFinished] if fact.command == check["command"]]
     claims = {item["criterion"]: item for item in (last.criteria if last else [])}
     rows = []
     for text in step.contract["step"]["success_criteria"]:
@@ -159,16 +172,14 @@ def _check(fact: ev.CheckFinished) -> dict[str, Any]:
     }
 
 
-def _notes(facts: Sequence[ev.StepFact], snapshot: ev.SnapshotTaken | None) -> list[str]:
-    notes = [f"Denied: {fact.tool}: {fact.message}" for fact in facts if isinstance(fact, ev.ToolDenied)]
-    notes += [
-        f"Ownership exception: {fact.path}: {fact.reason}" for fact in facts if isinstance(fact, ev.OwnershipExcepted)
-    ]
-    notes += [f"Kept: {fact.ref} ({fact.why})" for fact in facts if isinstance(fact, ev.WorkKept)]
+def _notes(told: Told, snapshot: ev.SnapshotTaken | None) -> list[str]:
+    notes = [f"Denied: {fact.tool}: {fact.message}" for fact in told[ev.ToolDenied]]
+    notes += [f"Ownership exception: {fact.path}: {fact.reason}" for fact in told[ev.OwnershipExcepted]]
+    notes += [f"Kept: {fact.ref} ({fact.why})" for fact in told[ev.WorkKept]]
     notes += [
         f"Attempt {fact.attempt} failed: {fact.reason}: {fact.message}"
-        for fact in facts
-        if isinstance(fact, ev.AttemptFinished) and not fact.ok
+        for fact in told[ev.AttemptFinished]
+        if not fact.ok
     ]
     return notes + (list(snapshot.warnings) if snapshot else [])
 
@@ -186,7 +197,7 @@ def _left(run_id: str, step: StepState) -> list[str]:
 
 def markdown(report: Report) -> str:
     """The report as people read it; everything from outside is fenced or escaped, so that data stays data."""
-    front = "\n".join(f"{key}: {_json(value)}" for key, value in report.front.items())
+    front = "\n".join([f"{key}: {_value(value)}" for key, value in report.front.items()])
     title = f"# Step {report.front['task']}: {_inline(str(report.front['title']))}"
     parts = [f"---\n{front}\n---\n\n{title}\n\n{_inline(report.outcome)}"]
     parts.append("## What was asked\n\n" + (_fence(report.asked["description"]) or "(no description)"))
@@ -209,6 +220,20 @@ def markdown(report: Report) -> str:
         parts.append("## Notes\n\n" + "\n".join(f"- {_inline(note)}" for note in report.notes))
     parts.append("## What is left\n\n" + ("\n".join(f"- {_inline(row)}" for row in report.left) or "Nothing."))
     return visible("\n\n".join(parts)) + "\n"
+
+
+def twin(report: Report) -> str:
+    """The report as programs read it."""
+    return _twin(report.as_dict())
+
+
+def _value(value: Any) -> str:
+    """As JSON; most are texts, numbers or nothing, for which an encoder is a long way round."""
+    if isinstance(value, str):
+        return _quoted(value)
+    if type(value) is int:
+        return str(value)
+    return "null" if value is None else _json(value)
 
 
 def _candidate(row: dict[str, Any]) -> str:
@@ -238,25 +263,21 @@ def _fence(text: str) -> str:
     """A code fence longer than any in the text."""
     if not text.strip():
         return ""
-    longest = max((len(run) for run in _runs(text, "`")), default=0)
-    fence = "`" * max(3, longest + 1)
+    fence = "`" * max(3, _longest_ticks(text) + 1)
     return f"{fence}text\n{text.rstrip()}\n{fence}"
 
 
 def _code(text: str) -> str:
     line = " ".join(text.split("\n"))
-    longest = max((len(run) for run in _runs(line, "`")), default=0)
+    longest = _longest_ticks(line)
     tick = "`" * (longest + 1)
     pad = " " if longest else ""
     return f"{tick}{pad}{line}{pad}{tick}"
 
 
-def _runs(text: str, char: str) -> list[str]:
-    return [part for part in "".join(c if c == char else " " for c in text).split(" ") if part]
+def _longest_ticks(text: str) -> int:
+    return max(map(len, _TICKS.findall(text))) if "`" in text else 0
 
 
 def _inline(text: str) -> str:
-    line = " ".join(text.split())
-    for char in "\\`*_[]<>|#":
-        line = line.replace(char, "\\" + char)
-    return line
+    return " ".join(text.split()).translate(_ESCAPES)

@@ -55,11 +55,14 @@ class Crew:
 
     async def change(self, within: timedelta | None) -> None:
         """Returns when something has ended since the last call, or when the time is over."""
-        try:
-            async with asyncio.timeout(None if within is None else within.total_seconds()):
-                await self._changed.wait()
-        except TimeoutError:
-            return
+        if within is None:
+            await self._changed.wait()
+        else:
+            try:
+                async with asyncio.timeout(within.total_seconds()):
+                    await self._changed.wait()
+            except TimeoutError:
+                return
         self._changed.clear()
 
 

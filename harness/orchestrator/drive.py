@@ -21,7 +21,10 @@ from harness.orchestrator.maintenance import Maintenance
 from harness.orchestrator.policies import Policies
 from harness.orchestrator.steady import SteadyClock
 from harness.orchestrator.supervisor import NAME, RoutingSupervisor
-from harness.supervisor import run_registry
+from harness.supervisor import scope
+from harness.supervisor.assembly import Assembly
+from harness.supervisor.drivers import native
+from harness.supervisor.scope import Place
 
 
 async def drive(ctx: Context) -> None:
@@ -43,9 +46,10 @@ class _Loop:
         self._queue: deque[Decision] = deque()
         self._supervisor = RoutingSupervisor(self._queue)
         self._registry = nodes.registry()
+        self._level = scope.root(self._registry, None, None, hierarchical=False)
         self.maintenance = Maintenance(ctx)
         self._boards = Boards(ctx.journal)
-        self._known: tuple[Plan, Policies] | None = None
+        self._known: tuple[Plan, Policies, Assembly] | None = None
 
     def left_over(self) -> list[Decision]:
         """What an earlier coordinator decided and did not carry out: it is carried out, not decided again."""
@@ -53,16 +57,27 @@ class _Loop:
         held = [(state.decided, None), *((step.decided, step.task_id) for step in state.ordered())]
         return [Decision(node, "decided before", task, "") for node, task in held if node is not None]
 
-    def _policies(self) -> Policies:
-        """Those of the present plan: a run that began with a goal gets one on the way."""
+    def _of_plan(self) -> tuple[Policies, Assembly]:
+        """Policies and nodes for the present plan: a run that began with a goal gets one on the way."""
         if self._known is None or self._known[0] is not self._ctx.plan:
-            self._known = (self._ctx.plan, Policies.of(self._ctx))
-        return self._known[1]
+            policies = Policies.of(self._ctx)
+            self._known = (self._ctx.plan, policies, self._assembly(policies))
+        return self._known[1:]
+
+    def _assembly(self, policies: Policies) -> Assembly:
+        services = {
+            "ctx": self._ctx,
+            "crew": self._crew,
+            "policies": policies,
+            "boards": self._boards,
+            "clock": self._clock,
+        }
+        return Assembly(self._registry, supervisor_factory=lambda _name, _llm: self._supervisor, services=services)
 
     async def tick(self) -> None:
         """Decides what is next and has it done, or waits until there is something to decide."""
         now = self._clock.now()
-        board, state = self._boards.now(self._policies()), self._ctx.journal.state
+        board, state = self._boards.now(self._of_plan()[0]), self._ctx.journal.state
         decisions = router.routed(board, state, now)[: limits.TICK_DECISIONS]
         if decisions:
             self._ctx.journal.append(*_facts(decisions, self._ctx))
@@ -78,17 +93,7 @@ class _Loop:
     async def carry_out(self, decisions: Iterable[Decision]) -> None:
         self._queue.extend(decisions)
         while self._queue:
-            await run_registry(
-                self._registry,
-                {},
-                entrypoint=NAME,
-                supervisor_factory=lambda _name, _llm: self._supervisor,
-                ctx=self._ctx,
-                crew=self._crew,
-                policies=self._policies(),
-                boards=self._boards,
-                clock=self._clock,
-            )
+            await native.walk(self._of_plan()[1], self._level, Place("supervisor", NAME), {})
 
 
 def _facts(decisions: Iterable[Decision], ctx: Context) -> list[ev.Fact]:

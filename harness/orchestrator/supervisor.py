@@ -7,26 +7,27 @@ from typing import Any, Final
 
 from harness.model import limits
 from harness.orchestrator.decision import Decision
-from harness.supervisor import GenericSupervisor
 from harness.supervisor.decisions import DONE
-from harness.supervisor.slices import State
+from harness.supervisor.slices import INTERNAL, State, internal_of
 
 NAME: Final = "router"
 ROUTING: Final = "routing"
+_HANDED_OUT: Final = f"{NAME}_iteration"
 
 
-class RoutingSupervisor(GenericSupervisor):
-    """The router is its explicit handler; the decision itself becomes the slice that nodes read."""
+class RoutingSupervisor:
+    """The router has decided already: nothing is left to match or to ask; the decision is the slice that nodes read."""
 
     def __init__(self, queue: deque[Decision]) -> None:
-        super().__init__(NAME, max_iterations=2 * limits.TICK_DECISIONS, explicit_routing_handler=self._next)
         self._queue = queue
-        self._current: Decision | None = None
 
-    def _next(self, _state: State) -> str:
-        self._current = self._queue.popleft() if self._queue else None
-        return self._current.chosen_node if self._current else DONE
-
-    async def run(self, state: State, config: Any = None) -> dict[str, Any]:
-        updates = await super().run(state, config)
-        return updates | {ROUTING: self._current._asdict() if self._current else {}}
+    async def run(self, state: State, config: Any = None) -> dict[str, Any]:  # noqa: ARG002 - the protocol's signature
+        """The next decision; a turn has an end, however many an earlier coordinator left."""
+        count = internal_of(state).get(_HANDED_OUT, 0)
+        if not self._queue or count >= limits.TICK_DECISIONS:
+            return {INTERNAL: {"decision": DONE}, ROUTING: {}}
+        current = self._queue.popleft()
+        return {
+            INTERNAL: {"decision": current.chosen_node, _HANDED_OUT: count + 1},
+            ROUTING: current._asdict(),
+        }

@@ -66,6 +66,9 @@ class Bwrap(Door):
         for pid in tree.children(child.pid):
             child.anchor(pid)
 
+    def _left_nothing(self, child: Child) -> bool:
+        return child.gone
+
     async def _kill(self, child: Child) -> None:
         child.kill()
         await child.is_gone()

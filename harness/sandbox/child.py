@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -55,7 +56,7 @@ class Child:
         self.on_output: OnOutput | None = None
         self._problem: EnvironmentProblem | None = None
         self._anchor: int | None = None
-        self._anchored = False
+        self._anchor_watched = False
         with contextlib.ExitStack() as stack, contextlib.ExitStack() as on_error:
             self.control, theirs = control or socket.socketpair()
             on_error.callback(self.control.close)
@@ -197,14 +198,17 @@ class Child:
     def anchor(self, pid: int) -> None:
         """Names the process whose end is the end of everything below; without one it is the child itself."""
         self._anchor = os.pidfd_open(pid)
-        self._anchored = True
-        self._loop.add_reader(self._anchor, self._on_anchor_end)
 
     def _on_anchor_end(self) -> None:
         if self._anchor is not None:
             self._loop.remove_reader(self._anchor)
-            self._anchored = False
+            self._anchor_watched = False
             self.happened()
+
+    @property
+    def gone(self) -> bool:
+        """Whether nothing is left of all."""
+        return self.exited and (self._anchor is None or _has_ended(self._anchor))
 
     def kill(self) -> None:
         """The end, not the request for it."""
@@ -226,7 +230,12 @@ class Child:
 
     async def is_gone(self) -> None:
         """Waits for the end of all; raises EnvironmentProblem when something cannot even be killed."""
-        if not await self.until(lambda: self.exited and not self._anchored, _DEATH_SECONDS):
+        if self.gone:
+            return
+        if self._anchor is not None:
+            self._anchor_watched = True
+            self._loop.add_reader(self._anchor, self._on_anchor_end)
+        if not await self.until(lambda: self.exited and not self._anchor_watched, _DEATH_SECONDS):
             raise EnvironmentProblem(
                 f"process {self.pid} does not end even when killed",
                 hint=f"look at it with `ps -fp {self.pid}`: it may hang in a dead disk or network drive",
@@ -235,9 +244,20 @@ class Child:
     async def close(self, drain_seconds: float) -> None:
         """Takes what is left in the pipe, but does not wait for a stranger who holds it open."""
         await self.until(lambda: self._drained, drain_seconds)
+        self._let_go()
+
+    def close_at_once(self) -> bool:
+        """Does so if the pipe is at its end."""
+        if not self._drained:
+            self._on_output()
+        if self._drained:
+            self._let_go()
+        return self._drained
+
+    def _let_go(self) -> None:
         self._stop_reading()
         os.close(self._output)
-        for handle, watched in ((self._exit_handle, not self.exited), (self._anchor, self._anchored)):
+        for handle, watched in ((self._exit_handle, not self.exited), (self._anchor, self._anchor_watched)):
             if handle is not None:
                 if watched:
                     self._loop.remove_reader(handle)
@@ -250,6 +270,12 @@ def _popen(argv: Sequence[str], control: int, one: int, sink: int, handles: Sequ
     return subprocess.Popen(
         argv, stdin=control, stdout=one, stderr=sink, env={}, cwd="/", pass_fds=handles, start_new_session=True
     )
+
+
+def _has_ended(handle: int) -> bool:
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 @contextlib.contextmanager

@@ -47,7 +47,7 @@ class Inside:
     """The workspace as tools may use it."""
 
     def __init__(self, root: Path) -> None:
-        self._root = os.path.realpath(root)
+        self._root = _resolved(root)
 
     def read(self, path: str, most: int | None = None) -> File:
         """A regular file, links inside the workspace followed, up to `most` bytes."""
@@ -270,6 +270,18 @@ class _Walk:
         return ContractViolation(
             f"{self._path!r:.200} {why}", hint="use a relative path to a file of the workspace", path=self._path[:200]
         )
+
+
+def _resolved(root: Path) -> str:
+    """Where it leads, in the kernel's words: `realpath` would ask it for every part, and every attempt asks for this."""
+    try:
+        handle = os.open(root, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return os.path.realpath(root)
+    try:
+        return os.readlink(f"/proc/self/fd/{handle}")  # noqa: PTH115 - one text, not parts
+    finally:
+        os.close(handle)
 
 
 def _is_root(path: str) -> bool:

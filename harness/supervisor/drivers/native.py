@@ -59,12 +59,14 @@ async def run_registry(
         raise RegistryInvalid(f"entry point {entrypoint!r} is no part of the graph", hint="name a supervisor or node")
     for subgraph_id in level.subgraphs:
         assembly.level(subgraph_id)
-    return await _walk(assembly, level, here, state, config)
+    return await walk(assembly, level, here, state, config)
 
 
-async def _walk(assembly: Assembly, level_scope: Scope, start: Place, state: State, config: Any) -> State:
+async def walk(assembly: Assembly, level_scope: Scope, start: Place, state: State, config: Any = None) -> State:
+    """Run one turn of a graph that is put together already, for whoever runs many turns of the same."""
+
     async def run_child(subgraph_id: str, child: State, child_config: Any) -> State:
-        return await _walk(assembly, *assembly.level(subgraph_id), child, child_config)
+        return await walk(assembly, *assembly.level(subgraph_id), child, child_config)
 
     level = Level(assembly, level_scope, run_child)
     here: Place | None = start
