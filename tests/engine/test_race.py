@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -177,15 +178,15 @@ def test_a_killed_race_keeps_its_work_and_starts_the_attempt_anew(bench: Workben
 def test_cancel_ends_every_candidate_and_keeps_its_work(bench: Workbench, tmp_path: Path) -> None:
     """^C in the middle: no process is left, each candidate's files are under its own ref, and the run resumes."""
     gate = tmp_path / "gate"
-    script = f'echo "$ORCHESTRIX_CANDIDATE" > x.txt; while ! test -e {gate}; do sleep 0.05; done'
-    plan = bench.plan(_race(script, 2))
+    wrote = [tmp_path / f"wrote{number}" for number in (1, 2)]
+    work = f'echo "$ORCHESTRIX_CANDIDATE" > x.txt; touch {tmp_path}/wrote$ORCHESTRIX_CANDIDATE'
+    plan = bench.plan(_race(f"{work}; while ! test -e {gate}; do sleep 0.05; done", 2))
     running = bench.process("run", str(plan), "-j", "2", "--sandbox", "none", "--jsonl")
-    assert running.stdout is not None
-    seen = 0
-    while seen < 2:
-        line = running.stdout.readline()
-        assert line, running.stderr
-        seen += '"purpose": "agent"' in line
+    deadline = time.monotonic() + 60
+    while not all(path.exists() for path in wrote):
+        assert running.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     running.terminate()
     running.communicate(timeout=60)
     assert running.returncode == 143
