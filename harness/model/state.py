@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from types import MappingProxyType
 from typing import Any
 
 from harness.errors import IllegalTransition
@@ -14,6 +13,7 @@ from harness.model.budget import Spent
 from harness.model.ids import TaskId
 from harness.model.late import dataclass
 from harness.model.lifecycle import RunStatus, State
+from harness.model.shared import Shared
 from harness.model.value import evolved
 
 
@@ -97,7 +97,7 @@ class RunState:
     created_at: str = ""
     finished_at: str | None = None
     coordinators: int = 0
-    steps: MappingProxyType[str, StepState] = field(default_factory=lambda: MappingProxyType({}))
+    steps: Shared[str, StepState] = field(default_factory=Shared)
     superseded: tuple[StepState, ...] = ()
     parent_run: str | None = None
     parent_task: str | None = None
@@ -176,13 +176,13 @@ def _created(state: RunState, fact: ev.SubagentCreated, _ts: str) -> RunState:
         attempts=0 if old is None else old.attempts,
         since=state.last_seq + 1,
     )
-    return evolved(state, steps=MappingProxyType(state.steps | {fact.task: step}), superseded=superseded)
+    return evolved(state, steps=state.steps | {fact.task: step}, superseded=superseded)
 
 
 def _step_handler(change: Callable[[StepState, Any, str], StepState]) -> Callable[[RunState, Any, str], RunState]:
     def handle(state: RunState, fact: ev.StepFact, ts: str) -> RunState:
         step = _live(state, fact)
-        return evolved(state, steps=MappingProxyType(state.steps | {fact.task: change(step, fact, ts)}))
+        return evolved(state, steps=state.steps | {fact.task: change(step, fact, ts)})
 
     return handle
 
