@@ -57,7 +57,7 @@ class SqliteStore:
         self._synchronous = ""  # as this connection was last told
         self._lock = threading.RLock()
         self._translated = faults.Translated(path)
-        self._sql = queries.load()
+        self._sql = queries.placed()
         self._states: dict[str, RunState] = {}
         _open.add(self)
 
@@ -88,13 +88,15 @@ class SqliteStore:
         with self._lock, self._translated:
             self._prepare(lasting=any(fact.announces for fact in facts))
             with Transaction(self._db, "BEGIN IMMEDIATE", self._states):
-                before = state = self._current(lease)
-                if not (facts or state.last_seq):
+                before = self._current(lease)
+                if not (facts or before.last_seq):
                     raise log.unknown_run(run_id)
-                for growth in log.extend(run_id, state, facts, leases.timestamp(self._clock.now())):
-                    self._write(growth, lease.epoch)
-                    state = growth.after
+                grown = log.extend(run_id, before, facts, leases.timestamp(self._clock.now()))
+                state = grown[-1].after if grown else before
                 self._write_run(before, state)
+                self._write_events(grown, lease.epoch)
+                for growth in grown:
+                    self._write_sub_agents(growth)
         self._states[run_id] = state
         return state
 
@@ -182,7 +184,8 @@ class SqliteStore:
             self._files = now
 
     def _execute(self, query: str, values: dict[str, Any]) -> sqlite3.Cursor:
-        return self._db.execute(self._sql[query], values)
+        placed = self._sql[query]
+        return self._db.execute(placed.text, placed.values(values))
 
     def _held(self, run_id: str) -> Held | None:
         row = self._execute("select_lease", {"run_id": run_id}).fetchone()
@@ -226,23 +229,26 @@ class SqliteStore:
             )
         return state
 
-    def _write(self, growth: log.Growth, epoch: int) -> None:
-        envelope = growth.envelope
-        self._execute("insert_event", projection.event_row(envelope, epoch, growth.payload))
-        for old, step in projection.touched(growth.before, envelope, growth.after):
+    def _write_events(self, grown: Sequence[log.Growth], epoch: int) -> None:
+        placed = self._sql["insert_event"]
+        rows = (projection.event_row(growth.envelope, epoch, growth.payload) for growth in grown)
+        self._db.executemany(placed.text, map(placed.values, rows))
+
+    def _write_sub_agents(self, growth: log.Growth) -> None:
+        run_id = growth.after.run_id
+        for old, step in projection.touched(growth.before, growth.envelope, growth.after):
             moving = projection.moving_columns(step)
             if old is None:
-                self._execute("insert_sub_agent", projection.fixed_columns(envelope.run_id, step) | moving)
+                self._execute("insert_sub_agent", projection.fixed_columns(run_id, step) | moving)
             elif self._execute("update_sub_agent", moving).rowcount != 1:
                 raise StoreCorrupt(
-                    f"run {envelope.run_id}, sub_agents: the row of {step.sub_agent_id} is missing",
-                    hint=f"run `orchestrix audit {envelope.run_id}`",
+                    f"run {run_id}, sub_agents: the row of {step.sub_agent_id} is missing",
+                    hint=f"run `orchestrix audit {run_id}`",
                 )
 
     def _write_run(self, before: RunState, after: RunState) -> None:
         if before.last_seq and projection.only_grown(before, after):
-            end = {"run_id": after.run_id, "last_seq": after.last_seq, "last_hash": after.last_hash}
-            self._execute("move_end_of_log", end)
+            self._execute("move_end_of_log", vars(after))
         else:
             self._execute("upsert_run", projection.run_row(after))
 
