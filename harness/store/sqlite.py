@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from harness.errors import StoreCorrupt, StoreFailed, UsageError
+from harness.errors import IllegalTransition, StoreCorrupt, StoreFailed, UsageError
 from harness.model.events import GENESIS, Envelope, Fact, Line, canonical
 from harness.model.ids import RunId
 from harness.model.state import RunState, initial
@@ -84,20 +84,14 @@ class SqliteStore:
         return leases.describe(held) if held and leases.alive(held, self._clock.now()) else None
 
     def append(self, lease: Lease, facts: Sequence[Fact]) -> RunState:
-        run_id = lease.run_id
         with self._lock, self._translated:
             self._prepare(lasting=any(fact.announces for fact in facts))
             with Transaction(self._db, "BEGIN IMMEDIATE", self._states):
-                before = self._current(lease)
-                if not (facts or before.last_seq):
-                    raise log.unknown_run(run_id)
-                grown = log.extend(run_id, before, facts, leases.timestamp(self._clock.now()))
-                state = grown[-1].after if grown else before
-                self._write_run(before, state)
+                state, grown = self._extended(lease, facts)
                 self._write_events(grown, lease.epoch)
                 for growth in grown:
                     self._write_sub_agents(growth)
-        self._states[run_id] = state
+        self._states[lease.run_id] = state
         return state
 
     def state(self, run_id: RunId) -> RunState:
@@ -205,6 +199,39 @@ class SqliteStore:
             released=bool(row["released"]),
         )
 
+    def _extended(self, lease: Lease, facts: Sequence[Fact]) -> tuple[RunState, list[log.Growth]]:
+        """The state with these facts, and they, sealed; the row of the run says so. Raises Fenced.
+
+        What this process saw of the log is nearly always all of it, and the statement that moves its end finds out:
+        the log is asked for its end only when that was wrong.
+        """
+        run_id, ts = lease.run_id, leases.timestamp(self._clock.now())
+        known = self._states.get(run_id)
+        if facts and known is not None and known.last_seq:
+            with suppress(IllegalTransition):  # which another process may have made legal
+                grown = log.extend(run_id, known, facts, ts)
+                if self._moved(lease, known, grown[-1].after):
+                    return grown[-1].after, grown
+        before = self._current(lease)
+        if not (facts or before.last_seq):
+            raise log.unknown_run(run_id)
+        grown = log.extend(run_id, before, facts, ts)
+        after = grown[-1].after if grown else before
+        if not before.last_seq:
+            self._execute("insert_run", projection.run_row(after))
+        elif not self._moved(lease, before, after):
+            raise StoreCorrupt(
+                f"run {run_id}: the end of the log cannot be moved", hint=f"run `orchestrix audit {run_id}`"
+            )
+        return after, grown
+
+    def _moved(self, lease: Lease, before: RunState, after: RunState) -> bool:
+        """Writes the row of the run if the log still ends where `before` does and the lease is still this one."""
+        known = {"known_seq": before.last_seq, "known_hash": before.last_hash, "epoch": lease.epoch}
+        if projection.only_grown(before, after):
+            return self._execute("move_end_of_log", known | projection.end_of_log(after)).rowcount == 1
+        return self._execute("update_run", known | projection.run_row(after)).rowcount == 1
+
     def _current(self, lease: Lease) -> RunState:
         """The state that this lease may append to; raises Fenced."""
         row = self._execute("lease_and_end_of_log", {"run_id": lease.run_id}).fetchone()
@@ -245,12 +272,6 @@ class SqliteStore:
                     f"run {run_id}, sub_agents: the row of {step.sub_agent_id} is missing",
                     hint=f"run `orchestrix audit {run_id}`",
                 )
-
-    def _write_run(self, before: RunState, after: RunState) -> None:
-        if before.last_seq and projection.only_grown(before, after):
-            self._execute("move_end_of_log", vars(after))
-        else:
-            self._execute("upsert_run", projection.run_row(after))
 
 
 def _run_id(value: object) -> RunId:
