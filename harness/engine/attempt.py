@@ -41,12 +41,15 @@ class _Try:
     candidate: int | None = None
 
 
-async def run(ctx: Context, task: TaskId, previous: str | None) -> None:
-    """Does one attempt and logs its verdict. Cancelled, it keeps the work and goes on cancelling."""
+async def run(ctx: Context, task: TaskId, previous: str | None, started: ev.SubagentStarted | None) -> None:
+    """Does one attempt and logs its verdict. Cancelled, it keeps the work and goes on cancelling.
+
+    `started` is what a first attempt has still to log: that goes with the intent to make the workspace.
+    """
     contract = ctx.contract(task)
     number = ctx.step(task).attempts + 1
     began = time.monotonic()
-    workspace = await workspaces.for_attempt(ctx, task, number)
+    workspace = await workspaces.for_attempt(ctx, task, number, started=started)
     ctx.note(
         task,
         ev.SubagentAttempt,

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
+from typing import TypeVar
 
 from harness.engine.flight import Flight
 from harness.engine.journal import Journal
@@ -25,6 +26,7 @@ from harness.model.schedule import Schedule
 from harness.model.state import StepState
 
 Progress = Callable[[str, str], None]
+_Fact = TypeVar("_Fact", bound=ev.StepFact)
 
 
 @dataclass(slots=True)
@@ -97,7 +99,7 @@ class Context:
         step = self.step(task)
         return {"sub_agent_id": step.sub_agent_id, "step_idx": step.step_idx, "task": step.task_id}
 
-    def fact(self, task: TaskId, kind: type[ev.StepFact], **values: object) -> ev.StepFact:
+    def fact(self, task: TaskId, kind: type[_Fact], **values: object) -> _Fact:
         """A fact about a step, not yet logged."""
         return kind(**self.about(task), **values)  # type: ignore[arg-type]  # Value checks names and refuses others
 

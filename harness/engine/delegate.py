@@ -15,18 +15,19 @@ async def try_once(ctx: Context, task: TaskId, needs: tuple[int, ...]) -> None:
 
     Done again after a crash it goes on from wherever the log says the step is.
     """
+    started = None
     if ctx.step(task).state is State.CREATED:
         start = await combine.start_point(ctx, task, needs)
         if isinstance(start, Failure):
             fail(ctx, task, start)
             return
-        ctx.note(task, ev.SubagentStarted, start_point=start, branch=ctx.branch(task))
+        started = ctx.fact(task, ev.SubagentStarted, start_point=start, branch=ctx.branch(task))
     if not ctx.step(task).ready:
         deadly = exhausted(ctx, task)
         if deadly is not None:
             fail(ctx, task, deadly)
             return
-        await attempt.run(ctx, task, ctx.step(task).message or _message_before_retry(ctx, task))
+        await attempt.run(ctx, task, ctx.step(task).message or _message_before_retry(ctx, task), started)
     if ctx.step(task).ready:
         park(ctx, task)
 

@@ -14,6 +14,7 @@ from harness.model.state import RunState, StepState
 from harness.ports import Lease, Store
 
 Watch = Callable[[Fact, RunState], None]
+_SETTLING = (SubagentWaitingForMerge, SubagentFailed)
 
 
 class Journal:
@@ -53,7 +54,7 @@ class Journal:
                 self._keep(fact)
             if fact.task_id is not None:
                 self._changed.add(fact.task_id)
-            if isinstance(fact, SubagentWaitingForMerge | SubagentFailed):
+            if isinstance(fact, _SETTLING):
                 self.settled.set()
             self._watch(fact, self.state)
         return self.state

@@ -18,12 +18,15 @@ from harness.model.changes import Workspace, WorkspaceKind
 from harness.model.ids import CommitId, RefName, TaskId, candidate_branch
 
 
-async def for_attempt(ctx: Context, task: TaskId, attempt: int, candidate: int = 1) -> Workspace:
+async def for_attempt(
+    ctx: Context, task: TaskId, attempt: int, candidate: int = 1, started: ev.SubagentStarted | None = None
+) -> Workspace:
     """A fresh worktree at the step's start point, on the step's own branch or, for further candidates, on theirs."""
-    start = CommitId(ctx.step(task).start_point or "")
+    start = CommitId((started or ctx.step(task)).start_point or "")
     kind, only = _for_work(ctx, task)
     if candidate == 1:
-        return await _open(ctx, task, start, ctx.branch(task), f"attempt{attempt}", kind=kind, only=only)
+        purpose = f"attempt{attempt}"
+        return await _open(ctx, task, start, ctx.branch(task), purpose, kind=kind, only=only, started=started)
     branch = candidate_branch(ctx.run_id, task, candidate)
     return await _open(ctx, task, start, branch, f"attempt{attempt}.{candidate}", kind=kind, only=only)
 
@@ -75,11 +78,12 @@ async def _open(
     *,
     kind: WorkspaceKind,
     only: Sequence[str] | None = None,
+    started: ev.SubagentStarted | None = None,
 ) -> Workspace:
     vcs = ctx.parts.vcs
     name = _name(ctx, task, purpose)
     path = vcs.workspace_path(ctx.run_id, name)
-    ctx.note(
+    intent = ctx.fact(
         task,
         ev.WorkspacePreparing,
         path=str(path),
@@ -88,6 +92,7 @@ async def _open(
         workspace=kind.name,
         why=kind.why,
     )
+    ctx.journal.append(*([started] if started else []), intent)
     failpoints.hit("before:workspace")
     workspace = await ctx.offload(vcs.open_workspace, ctx.run_id, name, start, branch, only)
     failpoints.hit("between:workspace")

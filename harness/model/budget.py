@@ -9,6 +9,7 @@ from typing import Any
 from harness.model import duration
 from harness.model import events as ev
 from harness.model.late import dataclass
+from harness.model.value import evolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +24,12 @@ class Spent:
     def __add__(self, other: Spent) -> Spent:
         if other is _NOTHING:
             return self
-        return Spent(
-            self.tokens + other.tokens,
-            self.cost_usd + other.cost_usd,
-            self.attempts + other.attempts,
-            self.wall_ms + other.wall_ms,
+        return evolved(
+            self,
+            tokens=self.tokens + other.tokens,
+            cost_usd=self.cost_usd + other.cost_usd,
+            attempts=self.attempts + other.attempts,
+            wall_ms=self.wall_ms + other.wall_ms,
         )
 
 
@@ -62,7 +64,7 @@ def driven(fact: ev.Fact | None, before: str, ts: str) -> Spent:
     """The time between two lines of the log; before a coordinator starts nobody drives the run."""
     if before in ("", ts) or isinstance(fact, ev.RunStarted):
         return _NOTHING
-    return Spent(wall_ms=max(0, _milliseconds(before, datetime.fromisoformat(ts))))
+    return evolved(_NOTHING, wall_ms=max(0, _milliseconds(before, datetime.fromisoformat(ts))))
 
 
 def ended(budget: Mapping[str, Any], spent: Spent, since: str, now: datetime) -> str | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import IllegalTransition
 from harness.model import events as ev
 from harness.model.lifecycle import RunStatus
+from harness.model.shared import Shared
 from harness.model.value import evolved
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _started_run(state: RunState, fact: ev.RunStarted, _ts: str) -> RunState:
         finished_at=None,
         waiting=None,
         coordinators=fact.epoch,
-        steps=MappingProxyType(steps),
+        steps=Shared(steps),
     )
 
 
@@ -62,7 +62,7 @@ def _plan_changed(state: RunState, fact: ev.PlanChangeAccepted, _ts: str) -> Run
 def _cancelled(state: RunState, _fact: ev.RunCancelled, ts: str) -> RunState:
     """A coordinator that was asked to stop closed its attempts: the next one has nothing to recover from."""
     steps = {key: evolved(step, open_attempt=False) for key, step in state.steps.items()}
-    return evolved(state, status=RunStatus.CANCELLED, finished_at=ts, steps=MappingProxyType(steps))
+    return evolved(state, status=RunStatus.CANCELLED, finished_at=ts, steps=Shared(steps))
 
 
 def _finished(state: RunState, fact: ev.RunFinished, ts: str) -> RunState:

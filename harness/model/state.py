@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from types import MappingProxyType
 from typing import Any
 
 from harness.errors import IllegalTransition
@@ -14,6 +13,7 @@ from harness.model.budget import Spent
 from harness.model.ids import TaskId
 from harness.model.late import dataclass
 from harness.model.lifecycle import RunStatus, State
+from harness.model.shared import Shared
 from harness.model.value import evolved
 
 
@@ -97,7 +97,7 @@ class RunState:
     created_at: str = ""
     finished_at: str | None = None
     coordinators: int = 0
-    steps: MappingProxyType[str, StepState] = field(default_factory=lambda: MappingProxyType({}))
+    steps: Shared[str, StepState] = field(default_factory=Shared)
     superseded: tuple[StepState, ...] = ()
     parent_run: str | None = None
     parent_task: str | None = None
@@ -151,10 +151,17 @@ def evolve(state: RunState, envelope: ev.Envelope) -> RunState:
     handler = _HANDLERS.get(type(fact))
     if handler is not None:
         state = handler(state, fact, envelope.ts)
-    elif isinstance(fact, ev.StepFact):
-        _live(state, fact)
     spent = state.spent + budget.used_by(fact) + budget.driven(fact, state.last_ts, envelope.ts)
-    return evolved(state, spent=spent, last_seq=envelope.seq, last_ts=envelope.ts, last_hash=envelope.hash)
+    steps = state.steps if handler is not None else _stepped(state, fact, envelope.ts)
+    return evolved(state, steps=steps, spent=spent, last_seq=envelope.seq, last_ts=envelope.ts, last_hash=envelope.hash)
+
+
+def _stepped(state: RunState, fact: ev.Fact | None, ts: str) -> Shared[str, StepState]:
+    """The steps after a fact about one of them, if it is about one."""
+    if not isinstance(fact, ev.StepFact):
+        return state.steps
+    step, change = _live(state, fact), _CHANGES.get(type(fact))
+    return state.steps if change is None else state.steps | {fact.task: change(step, fact, ts)}
 
 
 def _created(state: RunState, fact: ev.SubagentCreated, _ts: str) -> RunState:
@@ -176,15 +183,7 @@ def _created(state: RunState, fact: ev.SubagentCreated, _ts: str) -> RunState:
         attempts=0 if old is None else old.attempts,
         since=state.last_seq + 1,
     )
-    return evolved(state, steps=MappingProxyType(state.steps | {fact.task: step}), superseded=superseded)
-
-
-def _step_handler(change: Callable[[StepState, Any, str], StepState]) -> Callable[[RunState, Any, str], RunState]:
-    def handle(state: RunState, fact: ev.StepFact, ts: str) -> RunState:
-        step = _live(state, fact)
-        return evolved(state, steps=MappingProxyType(state.steps | {fact.task: change(step, fact, ts)}))
-
-    return handle
+    return evolved(state, steps=state.steps | {fact.task: step}, superseded=superseded)
 
 
 def _live(state: RunState, fact: ev.StepFact) -> StepState:
@@ -312,29 +311,28 @@ def _kept(step: StepState, fact: ev.WorkKept, _ts: str) -> StepState:
 
 
 def _merged(state: RunState, fact: ev.WorktreeMerged, ts: str) -> RunState:
-    def change(step: StepState, merged: ev.WorktreeMerged, when: str) -> StepState:
-        return evolved(
-            step, state=_to(step, State.COMPLETED), merge_commit=merged.merge_commit, message=None, ended_at=when
-        )
-
-    return evolved(_step_handler(change)(state, fact, ts), head=fact.merge_commit)
+    step = _live(state, fact)
+    done = evolved(step, state=_to(step, State.COMPLETED), merge_commit=fact.merge_commit, message=None, ended_at=ts)
+    return evolved(state, steps=state.steps | {fact.task: done}, head=fact.merge_commit)
 
 
+_CHANGES: dict[type, Callable[[StepState, Any, str], StepState]] = {
+    ev.SubagentStarted: _started,
+    ev.SubagentAttempt: _attempt,
+    ev.AttemptFinished: _attempt_finished,
+    ev.SnapshotTaken: _snapshot,
+    ev.SubagentWaitingForMerge: _waiting,
+    ev.SubagentFailed: _failed,
+    ev.IntegrationStarted: _integrating,
+    ev.IntegrationFailed: _integration_failed,
+    ev.SubagentClosed: _closed,
+    ev.WorkspacePreparing: _workspace,
+    ev.WorkspaceRemoved: _workspace_gone,
+    ev.WorkKept: _kept,
+}
 _HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {
     ev.SubagentCreated: _created,
-    ev.SubagentStarted: _step_handler(_started),
-    ev.SubagentAttempt: _step_handler(_attempt),
-    ev.AttemptFinished: _step_handler(_attempt_finished),
-    ev.SnapshotTaken: _step_handler(_snapshot),
-    ev.SubagentWaitingForMerge: _step_handler(_waiting),
-    ev.SubagentFailed: _step_handler(_failed),
-    ev.IntegrationStarted: _step_handler(_integrating),
-    ev.IntegrationFailed: _step_handler(_integration_failed),
     ev.WorktreeMerged: _merged,
-    ev.SubagentClosed: _step_handler(_closed),
-    ev.WorkspacePreparing: _step_handler(_workspace),
-    ev.WorkspaceRemoved: _step_handler(_workspace_gone),
-    ev.WorkKept: _step_handler(_kept),
     **run_fold.HANDLERS,
     **workflow_fold.HANDLERS,
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import Exit, IllegalTransition
@@ -117,7 +116,7 @@ def _with(state: RunState, task: str | None, **changes: Any) -> RunState:
     step = state.steps.get(task or "")
     if step is None or step.done:
         raise IllegalTransition(f"run {state.run_id} has no open task {task}")
-    return evolved(state, steps=MappingProxyType(state.steps | {step.task_id: evolved(step, **changes)}))
+    return evolved(state, steps=state.steps | {step.task_id: evolved(step, **changes)})
 
 
 HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {

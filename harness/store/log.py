@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -24,13 +24,15 @@ class Growth(NamedTuple):
     after: RunState
 
 
-def extend(run_id: RunId, state: RunState, facts: Sequence[Fact], ts: str) -> Iterator[Growth]:
+def extend(run_id: RunId, state: RunState, facts: Sequence[Fact], ts: str) -> list[Growth]:
     """Seals the facts one after the other; raises IllegalTransition where the lifecycle forbids one."""
+    grown = []
     for fact in facts:
         envelope, payload = sealed(fact, run_id=run_id, seq=state.last_seq + 1, prev_hash=state.last_hash, ts=ts)
         after = evolve(state, envelope)
-        yield Growth(state, envelope, payload, after)
+        grown.append(Growth(state, envelope, payload, after))
         state = after
+    return grown
 
 
 def replay(state: RunState, envelopes: Iterable[Envelope]) -> RunState:

@@ -52,7 +52,7 @@ class MemoryStore:
         with self._lock:
             leases.require_current(self._leases.get(run_id), lease)
             before = self._states.get(run_id, initial(run_id))
-            grown = list(log.extend(run_id, before, facts, leases.timestamp(self._clock.now())))
+            grown = log.extend(run_id, before, facts, leases.timestamp(self._clock.now()))
             if not grown:
                 return self.state(run_id)
             self._lines.setdefault(run_id, []).extend((growth.envelope, lease.epoch) for growth in grown)

@@ -46,6 +46,11 @@ def run_row(state: RunState) -> dict[str, Any]:
     }
 
 
+def end_of_log(state: RunState) -> dict[str, Any]:
+    """What every fact changes in the row of the run."""
+    return {"run_id": state.run_id, "last_seq": state.last_seq, "last_hash": state.last_hash}
+
+
 def only_grown(before: RunState, after: RunState) -> bool:
     """Whether the end of the log is all that changed in the row of the run: most facts are about a step."""
     unchanged: bool = _told(before) == _told(after)

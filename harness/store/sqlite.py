@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from harness.errors import StoreCorrupt, StoreFailed, UsageError
+from harness.errors import IllegalTransition, StoreCorrupt, StoreFailed, UsageError
 from harness.model.events import GENESIS, Envelope, Fact, Line, canonical
 from harness.model.ids import RunId
 from harness.model.state import RunState, initial
@@ -57,7 +57,7 @@ class SqliteStore:
         self._synchronous = ""  # as this connection was last told
         self._lock = threading.RLock()
         self._translated = faults.Translated(path)
-        self._sql = queries.load()
+        self._sql = queries.placed()
         self._states: dict[str, RunState] = {}
         _open.add(self)
 
@@ -84,18 +84,14 @@ class SqliteStore:
         return leases.describe(held) if held and leases.alive(held, self._clock.now()) else None
 
     def append(self, lease: Lease, facts: Sequence[Fact]) -> RunState:
-        run_id = lease.run_id
         with self._lock, self._translated:
             self._prepare(lasting=any(fact.announces for fact in facts))
             with Transaction(self._db, "BEGIN IMMEDIATE", self._states):
-                before = state = self._current(lease)
-                if not (facts or state.last_seq):
-                    raise log.unknown_run(run_id)
-                for growth in log.extend(run_id, state, facts, leases.timestamp(self._clock.now())):
-                    self._write(growth, lease.epoch)
-                    state = growth.after
-                self._write_run(before, state)
-        self._states[run_id] = state
+                state, grown = self._extended(lease, facts)
+                self._write_events(grown, lease.epoch)
+                for growth in grown:
+                    self._write_sub_agents(growth)
+        self._states[lease.run_id] = state
         return state
 
     def state(self, run_id: RunId) -> RunState:
@@ -182,7 +178,8 @@ class SqliteStore:
             self._files = now
 
     def _execute(self, query: str, values: dict[str, Any]) -> sqlite3.Cursor:
-        return self._db.execute(self._sql[query], values)
+        placed = self._sql[query]
+        return self._db.execute(placed.text, placed.values(values))
 
     def _held(self, run_id: str) -> Held | None:
         row = self._execute("select_lease", {"run_id": run_id}).fetchone()
@@ -201,6 +198,39 @@ class SqliteStore:
             heartbeat_at=row["heartbeat_at"],
             released=bool(row["released"]),
         )
+
+    def _extended(self, lease: Lease, facts: Sequence[Fact]) -> tuple[RunState, list[log.Growth]]:
+        """The state with these facts, and they, sealed; the row of the run says so. Raises Fenced.
+
+        What this process saw of the log is nearly always all of it, and the statement that moves its end finds out:
+        the log is asked for its end only when that was wrong.
+        """
+        run_id, ts = lease.run_id, leases.timestamp(self._clock.now())
+        known = self._states.get(run_id)
+        if facts and known is not None and known.last_seq:
+            with suppress(IllegalTransition):  # which another process may have made legal
+                grown = log.extend(run_id, known, facts, ts)
+                if self._moved(lease, known, grown[-1].after):
+                    return grown[-1].after, grown
+        before = self._current(lease)
+        if not (facts or before.last_seq):
+            raise log.unknown_run(run_id)
+        grown = log.extend(run_id, before, facts, ts)
+        after = grown[-1].after if grown else before
+        if not before.last_seq:
+            self._execute("insert_run", projection.run_row(after))
+        elif not self._moved(lease, before, after):
+            raise StoreCorrupt(
+                f"run {run_id}: the end of the log cannot be moved", hint=f"run `orchestrix audit {run_id}`"
+            )
+        return after, grown
+
+    def _moved(self, lease: Lease, before: RunState, after: RunState) -> bool:
+        """Writes the row of the run if the log still ends where `before` does and the lease is still this one."""
+        known = {"known_seq": before.last_seq, "known_hash": before.last_hash, "epoch": lease.epoch}
+        if projection.only_grown(before, after):
+            return self._execute("move_end_of_log", known | projection.end_of_log(after)).rowcount == 1
+        return self._execute("update_run", known | projection.run_row(after)).rowcount == 1
 
     def _current(self, lease: Lease) -> RunState:
         """The state that this lease may append to; raises Fenced."""
@@ -226,25 +256,22 @@ class SqliteStore:
             )
         return state
 
-    def _write(self, growth: log.Growth, epoch: int) -> None:
-        envelope = growth.envelope
-        self._execute("insert_event", projection.event_row(envelope, epoch, growth.payload))
-        for old, step in projection.touched(growth.before, envelope, growth.after):
+    def _write_events(self, grown: Sequence[log.Growth], epoch: int) -> None:
+        placed = self._sql["insert_event"]
+        rows = (projection.event_row(growth.envelope, epoch, growth.payload) for growth in grown)
+        self._db.executemany(placed.text, map(placed.values, rows))
+
+    def _write_sub_agents(self, growth: log.Growth) -> None:
+        run_id = growth.after.run_id
+        for old, step in projection.touched(growth.before, growth.envelope, growth.after):
             moving = projection.moving_columns(step)
             if old is None:
-                self._execute("insert_sub_agent", projection.fixed_columns(envelope.run_id, step) | moving)
+                self._execute("insert_sub_agent", projection.fixed_columns(run_id, step) | moving)
             elif self._execute("update_sub_agent", moving).rowcount != 1:
                 raise StoreCorrupt(
-                    f"run {envelope.run_id}, sub_agents: the row of {step.sub_agent_id} is missing",
-                    hint=f"run `orchestrix audit {envelope.run_id}`",
+                    f"run {run_id}, sub_agents: the row of {step.sub_agent_id} is missing",
+                    hint=f"run `orchestrix audit {run_id}`",
                 )
-
-    def _write_run(self, before: RunState, after: RunState) -> None:
-        if before.last_seq and projection.only_grown(before, after):
-            end = {"run_id": after.run_id, "last_seq": after.last_seq, "last_hash": after.last_hash}
-            self._execute("move_end_of_log", end)
-        else:
-            self._execute("upsert_run", projection.run_row(after))
 
 
 def _run_id(value: object) -> RunId:

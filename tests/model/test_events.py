@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.model import events as ev
+from harness.model.ids import TaskId
+from harness.model.lifecycle import State
 from tests.store.samples import (
     RUN,
     closed,
@@ -164,6 +166,19 @@ def test_a_fact_of_a_newer_version_is_kept_as_it_is():
     envelope = sealed([created(**of(0))])[0]
     assert replace(envelope, type="agent.invented_later").fact() is None
     assert replace(envelope, payload={**envelope.payload, "later": 1}).fact() == created(**of(0))
+
+
+@settings(derandomize=True, deadline=None)
+@given(
+    st.one_of(st.text(st.characters(codec=None)), st.sampled_from(State), st.just(TaskId("1.2"))),
+    st.one_of(json_values, st.floats(), st.just(State.CLOSED), st.tuples(st.integers())),
+)
+def test_a_sealed_payload_is_what_json_gives_back(tool, arguments):
+    """In its types as well: a name becomes a plain string, a tuple a list."""
+    fact = ev.ToolCalled(**of(0), tool=tool, arguments=arguments, ok=True, message="")
+    envelope, text = ev.sealed(fact, run_id=RUN, seq=1, prev_hash=ev.GENESIS, ts=TS)
+    assert repr(sorted(envelope.payload.items())) == repr(sorted(json.loads(text).items()))
+    assert {type(value) for value in envelope.payload.values()} == {type(value) for value in json.loads(text).values()}
 
 
 def test_a_sealed_payload_does_not_share_with_the_fact():

@@ -6,7 +6,7 @@ import random
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -149,6 +149,9 @@ class ForgetfulConnection:
         if sql == "COMMIT":
             raise sqlite3.OperationalError("disk I/O error")
         return cursor
+
+    def executemany(self, sql: str, rows: Iterable[object]) -> sqlite3.Cursor:
+        return self._db.executemany(sql, rows)
 
 
 def test_done_but_the_caller_saw_an_error(sqlite_store):

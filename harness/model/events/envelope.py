@@ -29,10 +29,12 @@ from harness.model.events import (
 from harness.model.events.fact import Fact
 from harness.model.ids import RunId
 from harness.model.late import dataclass
+from harness.model.value import made
 
 GENESIS = "0" * 64
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 _parsed = json.JSONDecoder().raw_decode
+_SINGLE = frozenset({str, int, float, bool, type(None)})
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _FAMILIES = (run, subagent, attempt, speculation, candidate, acp, nested, thinking, builtin, goal, waiting, workflow)
 TYPES: dict[str, type[Fact]] = {
@@ -68,7 +70,7 @@ class Envelope:
         if cls is None:
             return None
         if self.payload.keys() == cls.fields.keys():
-            return cls(**self.payload)
+            return made(cls, dict(self.payload))
         return cls(**{name: value for name, value in self.payload.items() if name in cls.fields})
 
 
@@ -131,7 +133,8 @@ def seal(fact: Fact, *, run_id: RunId, seq: int, prev_hash: str, ts: str) -> Env
 
 def sealed(fact: Fact, *, run_id: RunId, seq: int, prev_hash: str, ts: str) -> tuple[Envelope, str]:
     """The same, and the text of the payload: it is encoded once, for the hash and for the row."""
-    text = canonical(fact.payload())
+    payload = fact.payload()
+    text = canonical(payload)
     body: dict[str, Any] = {
         "id": f"{run_id}.{seq}",
         "run_id": str(run_id),
@@ -140,11 +143,33 @@ def sealed(fact: Fact, *, run_id: RunId, seq: int, prev_hash: str, ts: str) -> t
         "ts": ts,
         "task_id": fact.task_id,
         "trace_id": _trace_id(run_id),
-        "summary": _parsed(canonical(" ".join(fact.summary.split())))[0],
-        "payload": _parsed(text)[0],
+        "summary": _on_one_line(fact.summary),
+        "payload": _read_back(payload, text),
         "prev_hash": prev_hash,
     }
-    return Envelope(**body, hash=_hashed(_body(body, text))), text
+    body["hash"] = _hashed(_body(body, text))
+    return made(Envelope, body), text
+
+
+def _on_one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if line.isascii() else _parsed(canonical(line))[0]
+
+
+def _read_back(payload: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """What JSON gives back for the payload that it made this text of.
+
+    Most facts hold single values only: those come back as they went, without the text being read.
+    """
+    found: dict[str, Any] = {}
+    for name, value in payload.items():
+        if type(value) in _SINGLE:
+            found[name] = value
+        elif isinstance(value, str):
+            found[name] = str.__str__(value)
+        else:
+            break
+    return found if len(found) == len(payload) and text.isascii() else _parsed(text)[0]
 
 
 @lru_cache(maxsize=64)

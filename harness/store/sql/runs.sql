@@ -1,4 +1,4 @@
--- name: upsert_run
+-- name: insert_run
 INSERT INTO runs (
     run_id, status, goal, plan_digest, base, head, target, integration_ref, exit_code, landed,
     created_at, finished_at, last_seq, last_hash
@@ -6,24 +6,30 @@ INSERT INTO runs (
 VALUES (
     :run_id, :status, :goal, :plan_digest, :base, :head, :target, :integration_ref, :exit_code, :landed,
     :created_at, :finished_at, :last_seq, :last_hash
-)
-ON CONFLICT (run_id) DO UPDATE SET
-    status = excluded.status,
-    goal = excluded.goal,
-    plan_digest = excluded.plan_digest,
-    base = excluded.base,
-    head = excluded.head,
-    target = excluded.target,
-    integration_ref = excluded.integration_ref,
-    exit_code = excluded.exit_code,
-    landed = excluded.landed,
-    created_at = excluded.created_at,
-    finished_at = excluded.finished_at,
-    last_seq = excluded.last_seq,
-    last_hash = excluded.last_hash;
+);
+
+-- name: update_run
+UPDATE runs SET
+    status = :status,
+    goal = :goal,
+    plan_digest = :plan_digest,
+    base = :base,
+    head = :head,
+    target = :target,
+    integration_ref = :integration_ref,
+    exit_code = :exit_code,
+    landed = :landed,
+    created_at = :created_at,
+    finished_at = :finished_at,
+    last_seq = :last_seq,
+    last_hash = :last_hash
+WHERE run_id = :run_id AND last_seq = :known_seq AND last_hash = :known_hash
+    AND EXISTS (SELECT 1 FROM leases WHERE leases.run_id = runs.run_id AND epoch = :epoch AND released = 0);
 
 -- name: move_end_of_log
-UPDATE runs SET last_seq = :last_seq, last_hash = :last_hash WHERE run_id = :run_id;
+UPDATE runs SET last_seq = :last_seq, last_hash = :last_hash
+WHERE run_id = :run_id AND last_seq = :known_seq AND last_hash = :known_hash
+    AND EXISTS (SELECT 1 FROM leases WHERE leases.run_id = runs.run_id AND epoch = :epoch AND released = 0);
 
 -- name: end_of_log
 SELECT last_seq, last_hash FROM runs WHERE run_id = :run_id;
