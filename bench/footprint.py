@@ -26,8 +26,10 @@ class Footprint:
     disk: int | None = None
 
     def peaks(self, other: Footprint) -> Footprint:
+        """Of both; the sum was never less than the first alone, whose peak nobody misses."""
         grown = [disk for disk in (self.disk, other.disk) if disk is not None]
-        return Footprint(max(self.first, other.first), max(self.tree, other.tree), max(grown, default=None))
+        first = max(self.first, other.first)
+        return Footprint(first, max(self.tree, other.tree, first), max(grown, default=None))
 
 
 class Watcher:

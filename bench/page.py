@@ -117,7 +117,7 @@ def _amount(value: float, unit: str) -> str:
 def _ratio(value: float | None) -> str:
     if value is None:
         return ""
-    return f"{value:.2f}x" if value >= 0.5 else f"1/{1 / value:.3g}"
+    return f"{value:.2f}x" if value >= 0.5 else f"1/{1 / value:.3g}" if value > 0.001 else f"1/{1 / value:,.0f}"
 
 
 def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:

@@ -39,7 +39,7 @@ class Landmarks:
         return known
 
     def _look(self, tree: str) -> Found:
-        entries = self._objects.entries(tree)
+        entries = self._objects.glanced(tree)
         own, ignore = entries.get(_ATTRIBUTES), entries.get(_IGNORE)
         attributes = [(_ATTRIBUTES, trees.oid(own))] if own is not None and trees.is_file(own) else []
         ignores = ignore is not None and not trees.is_tree(ignore) and not trees.is_gitlink(ignore)

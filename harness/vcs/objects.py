@@ -142,14 +142,19 @@ class Objects:
         self._remember(made, entries)
         return made
 
-    @translated("reading a tree")
     def entries(self, tree: str) -> Entries:
         """The entries of one tree; its id decides them, so what was read or written once stays true."""
         known = self._known.get(tree)
         if known is None:
-            known = trees.parsed(self._read(tree, ObjectType.TREE))
+            known = self.glanced(tree)
             self._remember(tree, known)
         return known
+
+    @translated("reading a tree")
+    def glanced(self, tree: str) -> Entries:
+        """The same for who will not ask again: a walk over all trees would remember the whole repository."""
+        known = self._known.get(tree)
+        return trees.parsed(self._read(tree, ObjectType.TREE)) if known is None else known
 
     def below(self, entry: Entry | None) -> Entries:
         """What is in a directory; nothing where the entry is none."""

@@ -6,12 +6,14 @@ import hashlib
 import os
 import re
 from pathlib import Path
+from typing import BinaryIO
 
 from harness.errors import EnvironmentProblem
 from harness.model.late import dataclass
 from harness.vcs import git
 
 OLDEST_GIT = (2, 38)
+_PIECE = 64 * 1024
 _VERSION = re.compile(rb"git version (\d+)\.(\d+)")
 _QUESTIONS = (
     "--is-bare-repository",
@@ -69,12 +71,24 @@ def may_track(layout: Layout, name: str) -> bool:
 
     Index versions 2 and 3 spell every path out; version 4 does not, and half of a split index is elsewhere.
     """
+    if any(layout.git_dir.glob("sharedindex.*")):
+        return True
     try:
-        raw = layout.index.read_bytes()
+        with layout.index.open("rb") as file:
+            spelled = file.read(8) in (b"DIRC\0\0\0\2", b"DIRC\0\0\0\3")
+            return not spelled or _holds(file, os.fsencode(name))
     except OSError:
         return True
-    spelled = raw[:8] in (b"DIRC\0\0\0\2", b"DIRC\0\0\0\3") and not any(layout.git_dir.glob("sharedindex.*"))
-    return not spelled or os.fsencode(name) in raw
+
+
+def _holds(file: BinaryIO, wanted: bytes) -> bool:
+    """Piece by piece: the index of a large repository is megabytes."""
+    seen = b""
+    while piece := file.read(_PIECE):
+        seen = seen[-len(wanted) :] + piece
+        if wanted in seen:
+            return True
+    return False
 
 
 def check_version(where: Path) -> None:

@@ -171,3 +171,17 @@ def test_tracked_paths_are_those_of_the_index(
     assert vcs.tracked(".orchestrix") == {".orchestrix/one.md"}
     (checkout.root / ".git" / "index").unlink()
     assert vcs.tracked(".orchestrix") == frozenset()
+
+
+@pytest.mark.parametrize("before", range(-1, 13))
+def test_a_name_is_found_wherever_the_index_is_cut(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch, before: int
+) -> None:
+    """It is read in pieces, and a name may lie across two of them."""
+    checkout.write(".orchestrix/one.md")
+    checkout.git("add", ".orchestrix")
+    index = checkout.root / ".git" / "index"
+    monkeypatch.setattr(repo, "_PIECE", index.read_bytes().index(b".orchestrix") - 8 + before)
+    layout = repo.discover(checkout.root)
+    assert repo.may_track(layout, ".orchestrix")
+    assert not repo.may_track(layout, ".orchestrax")
