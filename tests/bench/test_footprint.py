@@ -26,11 +26,11 @@ def test_peaks_are_seen_in_the_whole_tree(tmp_path: Path) -> None:
 
 
 def test_the_peak_of_the_first_process_needs_no_look_at_the_right_moment(tmp_path: Path) -> None:
-    """What it held between two looks is known at the next one; without a folder nothing is said about the disk."""
+    """What it held between two looks is known at the next one, and the sum was no less; of no folder nothing is said."""
     watcher = Watcher(1.0)
     short = "import time; time.sleep(.3); held = bytearray(60_000_000); del held; time.sleep(1.2)"
     spend([sys.executable, "-c", short], tmp_path, dict(os.environ), watcher.watch)
-    assert watcher.seen.first > 60 * MEGABYTE > watcher.seen.tree
+    assert 60 * MEGABYTE < watcher.seen.first <= watcher.seen.tree
     assert watcher.seen.disk is None
 
 
