@@ -59,7 +59,7 @@ class Launcher:
 def template(folder: Path) -> Path:
     """Three steps: an action with a check, a program beside it, and one that stands on the first."""
     bench = Workbench(folder)
-    more = {f"more/{number}.txt": "more\n" for number in range(16)}
+    more = {f"more/{number}.txt": "more\n" for number in range(40)}
     bench.commit({"a.txt": "start\n", "b.txt": "start\n", "old.txt": "old\n", **more}, "Start")
     bench.plan(
         write("a.txt", "zero\n", checks=["test -s a.txt"]),

@@ -17,7 +17,7 @@ from faults.stage import Launcher, Stage, template
 _SHARES = 8
 _STRIDE = 3
 _QUICK = 5
-_FLOOR = {"auto": 100, "checkout": 500}  # overlays ask git for little; checkouts for as much as ever
+_FLOOR = {"auto": 100, "checkout": 500}  # overlays ask git for little
 
 
 class Rig:
