@@ -27,9 +27,10 @@ class Begun:
         return cls(folder, folder.stat().st_ino, git.begin("read-tree", "--reset", "-u", tree, keeping=lock))
 
     def ends_well(self, wanted: Path, seconds: float) -> bool:
-        """Waits for it, or ends it when another folder is wanted."""
+        """Waits for it; gives it up when another folder is wanted."""
         if self.folder != wanted:
             self.errand.end()
+            return False
         return self.errand.ends_well(seconds)
 
     def stands(self) -> bool:

@@ -139,11 +139,16 @@ def make_roomy(directory: Path) -> None:
     with suppress(OSError):
         handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            (flags,) = _FLAGS.unpack(fcntl.ioctl(handle, _GET_FLAGS, bytes(_FLAGS.size)))
-            if not flags & _TOP_DIRECTORY:
-                fcntl.ioctl(handle, _SET_FLAGS, _FLAGS.pack(flags | _TOP_DIRECTORY))
+            chosen = flags(handle)
+            if not chosen & _TOP_DIRECTORY:
+                fcntl.ioctl(handle, _SET_FLAGS, _FLAGS.pack(chosen | _TOP_DIRECTORY))
         finally:
             os.close(handle)
+
+
+def flags(handle: int) -> int:
+    """What `lsattr` shows of an open file, as linux/fs.h numbers it; raises OSError where there is no such thing."""
+    return int(_FLAGS.unpack(fcntl.ioctl(handle, _GET_FLAGS, bytes(_FLAGS.size)))[0])
 
 
 def found(state_dir: Path, common_dir: Path) -> list[Place]:

@@ -6,10 +6,8 @@ it is as the system makes them, and whatever the index does not know goes.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
-import struct
 import threading
 from collections import defaultdict
 from collections.abc import Iterable
@@ -19,13 +17,12 @@ from pathlib import Path
 from harness.model import limits
 from harness.model.ids import TreeId
 from harness.model.late import dataclass
-from harness.vcs import removal, vouched
+from harness.vcs import places, removal, vouched
 from harness.vcs.landmarks import Landmarks
 from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
 
-_GET_FLAGS, _CHOSEN_FLAGS = 0x80086601, 0x400100FF  # linux/fs.h: those that a user may choose and that matter
-_FLAGS = struct.Struct("i")
+_CHOSEN_FLAGS = 0x400100FF  # linux/fs.h: those that a user may choose and that matter
 _ROOT_MODE = 0o700
 _SECOND = 1_000_000_000
 
@@ -173,5 +170,5 @@ def _attributes(handle: int) -> tuple[str, ...]:
 
 def _flags(handle: int) -> int:
     with suppress(OSError):
-        return int(_FLAGS.unpack(fcntl.ioctl(handle, _GET_FLAGS, bytes(_FLAGS.size)))[0]) & _CHOSEN_FLAGS
+        return places.flags(handle) & _CHOSEN_FLAGS
     return 0

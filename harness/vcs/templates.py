@@ -133,7 +133,7 @@ class Templates:
     def _made_ahead(self, path: Path) -> Begun | None:
         """What was begun, if it was this one and git was able to; whatever else was begun is given up."""
         begun, self._begun = self._begun, None
-        return begun if begun is not None and begun.ends_well(path, _PATIENCE_S) and begun.folder == path else None
+        return begun if begun is not None and begun.ends_well(path, _PATIENCE_S) else None
 
     def _make_way(self, path: Path) -> None:
         places.make_roomy(self._folder)

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.parts import missing
 from support.workbench import Workbench
 
 from harness.vcs import mounting
-
-_IN_CI = os.environ.get("CI") == "true"  # read before the variable is taken away from the tests
 
 
 @pytest.fixture
@@ -27,9 +26,9 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workbench:
 def strace() -> None:
     """Syscall faults need strace; CI has it, a desk may not."""
     if shutil.which("strace") is None:
-        (pytest.fail if _IN_CI else pytest.skip)("strace is not installed")
+        missing("strace is not installed")
     if subprocess.run(["strace", "-qq", "-o", "/dev/null", "true"], capture_output=True, check=False).returncode:
-        (pytest.fail if _IN_CI else pytest.skip)("strace may not trace here")
+        missing("strace may not trace here")
 
 
 @pytest.fixture
@@ -43,6 +42,6 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", folder], capture_output=True, check=False
     )
     if mounted.returncode:
-        (pytest.fail if _IN_CI else pytest.skip)("mounting needs privileges")
+        missing("mounting needs privileges")
     yield folder
     subprocess.run(["umount", "-l", folder], check=True)

@@ -8,9 +8,9 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
+from support.parts import missing
 
 from harness.model.changes import Workspace
 from harness.model.ids import RunId
@@ -20,7 +20,6 @@ from harness.vcs.repository import Repository
 
 RUN = RunId("r1")
 NOBODY = 65534
-_IN_CI = os.environ.get("CI") == "true"  # read before the variable is taken away from the tests
 
 
 class Checkout:
@@ -123,11 +122,6 @@ def checkout(tmp_path: Path) -> Checkout:
     made.write("src/lib.py", "one\ntwo\nthree\n")
     made.commit("base")
     return made
-
-
-def missing(why: str) -> NoReturn:
-    """A part that tests need is not here: in CI that is a failure."""
-    (pytest.fail if _IN_CI else pytest.skip)(why)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.parts import missing
 
 from harness.errors import EnvironmentProblem
 from harness.model import limits
@@ -22,7 +23,7 @@ from harness.vcs import layered, overlay, snapshot, templates
 from harness.vcs import workspace as worktrees
 from harness.vcs.repository import Repository
 from harness.vcs.room import Room
-from tests.vcs.conftest import RUN, Checkout, as_a_mere_user, missing
+from tests.vcs.conftest import RUN, Checkout, as_a_mere_user
 
 PR_SET_DUMPABLE = 4
 BRANCH = work_branch(RUN, TaskId("0"))
