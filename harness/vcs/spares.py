@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -46,7 +45,7 @@ class Spares:
         self.allowed = False
         self._landmarks = landmarks
         self._in_use: dict[Path, TreeId] = {}
-        self._spare: defaultdict[Path, list[_Spare]] = defaultdict(list)
+        self._spare: dict[Path, list[_Spare]] = {}
         self._lock = threading.Lock()
 
     def check_out(self, place: Place, private: PrivateDir, tree: TreeId) -> None:
@@ -64,8 +63,9 @@ class Spares:
         if tree is None:
             return False
         with self._lock, suppress(OSError):
-            if len(self._spare[place.run_dir]) < limits.SPARE_CHECKOUTS:
-                self._spare[place.run_dir].append(self._put_by(place, tree))
+            spares = self._of_run(place)
+            if len(spares) < limits.SPARE_CHECKOUTS:
+                spares.append(_put_by(place, tree))
                 return True
         return False
 
@@ -74,20 +74,18 @@ class Spares:
         with self._lock:
             return [path for spare in self._spare.pop(run_dir, ()) for path in (spare.files, spare.index)]
 
-    def _put_by(self, place: Place, tree: TreeId) -> _Spare:
-        folder = _folder(place.run_dir)
-        if not self._spare[place.run_dir]:
-            removal.put(folder, trash=place.trash)  # of an earlier coordinator
-            folder.mkdir()
-        spare = _Spare(tree, folder / place.name, folder / f"{place.name}.index")
-        place.tree.rename(spare.files)
-        place.index.rename(spare.index)
-        return spare
+    def _of_run(self, place: Place) -> list[_Spare]:
+        """What an earlier coordinator put by goes when this one begins to."""
+        if place.run_dir not in self._spare:
+            removal.put(_folder(place), trash=place.trash)
+            _folder(place).mkdir()
+            self._spare[place.run_dir] = []
+        return self._spare[place.run_dir]
 
     def _taken(self, place: Place, tree: TreeId) -> _Spare | None:
         """The last one whose files were written by the same attributes: these say how content becomes a file."""
         with self._lock:
-            spares = self._spare[place.run_dir]
+            spares = self._spare.get(place.run_dir, [])
             wanted = self._landmarks.of(tree)
             for spare in reversed(spares):
                 if not wanted.gitlinks and self._landmarks.of(spare.tree).attributes == wanted.attributes:
@@ -96,9 +94,16 @@ class Spares:
         return None
 
 
-def _folder(run_dir: Path) -> Path:
+def _folder(place: Place) -> Path:
     """A directory as the system makes them, beside which those of a spare are held."""
-    return run_dir / "spare"
+    return place.run_dir / "spare"
+
+
+def _put_by(place: Place, tree: TreeId) -> _Spare:
+    spare = _Spare(tree, _folder(place) / place.name, _folder(place) / f"{place.name}.index")
+    place.tree.rename(spare.files)
+    place.index.rename(spare.index)
+    return spare
 
 
 def _move_in(spare: _Spare, place: Place) -> None:

@@ -207,6 +207,16 @@ def test_what_a_dead_coordinator_put_by_is_not_trusted(
     assert {path.name for path in (vcs.state_dir / RUN / "spare").iterdir()} == {"1", "1.index"}
 
 
+def test_the_folder_of_spares_stays_while_they_come_and_go(project: Checkout, vcs: Repository) -> None:
+    """Only what others left in it goes, once."""
+    folders = set()
+    for name in "012":
+        used(vcs, name)
+        retired(vcs, name)
+        folders.add((vcs.state_dir / RUN / "spare").stat().st_ino)
+    assert len(folders) == 1
+
+
 def test_a_spare_that_cannot_be_looked_at_is_let_go(project: Checkout, vcs: Repository) -> None:
     """An index of another kind, a directory that somebody changed: the checkout is then a fresh one."""
     for number, harm in enumerate((_cut, _open_to_all, _mark)):
