@@ -59,7 +59,8 @@ def unpacked(folder: Path, source: Path) -> Sample:
     elif source.suffix == ".zip":
         shutil.unpack_archive(source, repo)
     else:
-        shutil.unpack_archive(source, repo, filter="data")
+        # Not shutil: its protection against names that lead elsewhere came with Python 3.11.4.
+        subprocess.run(["tar", "-xf", source, "-C", repo], check=True)
     repos.git(repo, "add", "--all", "--force")
     repos.git(repo, "commit", "--quiet", "--message", "Start")
     repos.git(repo, "gc", "--quiet")

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import gc
 import importlib
-import io
 import os
 import sys
 import threading
 import types
+from typing import NoReturn
+
+from harness import __version__
+from harness.cli import streams
 
 # New objects: the start of a run makes 75,000 that stay, and looking through them takes a tenth of it.
 _COLLECT_AFTER = 100_000
+_CANNOT_WORK = 3  # Exit.ENVIRONMENT, without loading the error tree for a version number
 
 
 def main() -> None:
     """Runs the command line and exits with the documented status."""
-    _repair_streams()
+    streams.install()
     if sys.argv[1:] in (["--version"], ["-V"]):
-        from harness import __version__  # noqa: PLC0415 - nothing heavier is needed here
-
         sys.stdout.write(f"orchestrix {__version__}\n")
-        return
+        _leave(0)
     gc.set_threshold(_COLLECT_AFTER)
     _refuse_plugins()
     from harness.cli.app import run  # noqa: PLC0415 - the command line costs more than a version number
@@ -47,33 +49,20 @@ def _refuse_plugins() -> None:
     sys.modules[name] = empty
 
 
-def _leave(status: int) -> None:
+def _leave(status: int) -> NoReturn:
     """Ends the process at once where nothing is left to do: taking hundreds of modules apart takes longer than a step."""
+    sys.stdout.flush()
+    if error := streams.lost():
+        status = status or _CANNOT_WORK
+        sys.stderr.write(f"orchestrix: {error.strerror}\n")
+    sys.stderr.flush()
     if threading.active_count() > 1:
         sys.exit(status)
     if "harness.store.sqlite" in sys.modules:
         from harness.store.sqlite import close_all  # noqa: PLC0415 - loaded already
 
         close_all()
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            sys.exit(status)  # says so, as for any program whose reader or disk is gone
     os._exit(status)
-
-
-def _repair_streams() -> None:
-    """No stream is missing and none refuses a character.
-
-    One that the caller closed becomes /dev/null, or its number would become the database's.
-    """
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:
-            os.open(os.devnull, os.O_RDWR)
-            setattr(sys, name, os.fdopen(number, "w" if number else "r"))
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

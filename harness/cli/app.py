@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
-from harness.cli import output, quick
+from harness.cli import output, quick, streams
 from harness.cli.declare import Option
 from harness.errors import EnvironmentProblem, Exit, OrchestrixError, UsageError
 
@@ -130,12 +130,6 @@ def run(argv: list[str]) -> int:
     except KeyboardInterrupt:
         _told(OrchestrixError("interrupted"), as_json=as_json)
         return Exit.SIGINT
-    except (BrokenPipeError, SystemExit) as error:
-        # The reader went away (`orchestrix events | head`): that is its right, not an error, whatever Click makes of it.
-        if not isinstance(error, BrokenPipeError) and not isinstance(error.__context__, BrokenPipeError):
-            raise
-        _silence(sys.stdout)
-        return Exit.OK
     except OSError as error:
         problem = EnvironmentProblem(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
         return _told(problem, as_json=as_json)
@@ -146,19 +140,8 @@ def run(argv: list[str]) -> int:
 
 
 def _told(error: OrchestrixError, *, as_json: bool) -> int:
-    """The exit status of this error; what stdout cannot take (its disk is full) goes to stderr, or nowhere."""
-    try:
-        output.failure(error, as_json=as_json)
-        sys.stdout.flush()
-    except OSError:
-        _silence(sys.stdout)
-        try:
-            output.failure(error, as_json=False)
-        except OSError:
-            _silence(sys.stderr)
+    """The exit status of this error; what stdout cannot take (its disk is full) goes to stderr."""
+    output.failure(error, as_json=as_json)
+    if as_json and streams.lost():
+        output.failure(error, as_json=False)
     return error.exit_code
-
-
-def _silence(stream: TextIO) -> None:
-    """Sends what is still to come to nowhere, so that the end of the interpreter does not stumble over it."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

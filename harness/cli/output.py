@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import sys
@@ -38,9 +37,8 @@ def line(text: str = "") -> None:
 
 
 def say(text: str) -> None:
-    """One line of progress on stderr; where nobody can be told, the work goes on untold."""
-    with contextlib.suppress(OSError):
-        sys.stderr.write(visible(text) + "\n")
+    """One line of progress on stderr."""
+    sys.stderr.write(visible(text) + "\n")
 
 
 def as_json_text(value: Any, *, indent: int | None = None) -> str:

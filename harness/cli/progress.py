@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from harness.cli import output
+from harness.cli import output, streams
 from harness.model.events import Fact
 from harness.model.ids import RunId
 from harness.model.lifecycle import State
@@ -50,15 +49,14 @@ def watching(*, quiet: bool, verbose: bool = False) -> Iterator[Watch]:
 def envelopes(store: Store) -> Watch:
     """Prints every envelope of the run as one JSON line, as soon as it is durable."""
     seen = 0
+    streams.carry_progress()  # a reader that goes away, or a full disk behind stdout, ends the telling, not the run
 
     def watch(_fact: Fact, state: RunState) -> None:
         nonlocal seen
-        # A reader that goes away (`| head`), or a full disk behind stdout, ends the telling, not the run.
-        with contextlib.suppress(OSError):
-            for envelope in store.events(RunId(state.run_id), seen):
-                seen = envelope.seq
-                sys.stdout.write(output.as_json_text(envelope.as_dict()) + "\n")
-            sys.stdout.flush()
+        for envelope in store.events(RunId(state.run_id), seen):
+            seen = envelope.seq
+            sys.stdout.write(output.as_json_text(envelope.as_dict()) + "\n")
+        sys.stdout.flush()
 
     return watch
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import tempfile
 from collections.abc import Mapping
@@ -28,18 +29,18 @@ class EngineRunner:
         """Called again with the `run_id` of a run that exists, it carries on with that run."""
         project = Project.at(self._directory.resolve(), self._settings)
         parts = project.parts()
-        wish = start.Wish(**options)
-        who = holder()
-        if wish.run_id is not None and wish.run_id in parts.store.run_ids():
-            state = parts.store.state(RunId(wish.run_id))
-            if not state.ended:
-                lease = parts.store.acquire(RunId(wish.run_id), who)
-                state = await launch.carry_on(parts, lease, who, lambda _fact, _state: None)
-        else:
-            wanted = start.request(project, _load(plan), wish)
-            lease = parts.store.acquire(start.new_id(project, wanted, wish), who)
-            state = await launch.begin(parts, lease, wanted, who, lambda _fact, _state: None)
-        parts.store.close()
+        with contextlib.closing(parts.store):
+            wish = start.Wish(**options)
+            who = holder()
+            if wish.run_id is not None and wish.run_id in parts.store.run_ids():
+                state = parts.store.state(RunId(wish.run_id))
+                if not state.ended:
+                    lease = parts.store.acquire(RunId(wish.run_id), who)
+                    state = await launch.carry_on(parts, lease, who, lambda _fact, _state: None)
+            else:
+                wanted = start.request(project, _load(plan), wish)
+                lease = parts.store.acquire(start.new_id(project, wanted, wish), who)
+                state = await launch.begin(parts, lease, wanted, who, lambda _fact, _state: None)
         return view.run(state, held=False)
 
 

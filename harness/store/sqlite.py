@@ -51,6 +51,7 @@ class SqliteStore:
         self._path = path
         self._clock = clock
         self._db = db
+        self._forgotten = weakref.finalize(self, _close_quietly, db)  # a store that is only dropped leaves no open file
         self._opened = Files.of(str(path))
         self._write_ahead = db.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
         self._files: Files | None = None
@@ -142,6 +143,7 @@ class SqliteStore:
 
     def close(self) -> None:
         with self._lock:
+            self._forgotten.detach()
             self._db.close()
 
     @contextmanager
@@ -272,6 +274,11 @@ class SqliteStore:
                     f"run {run_id}, sub_agents: the row of {step.sub_agent_id} is missing",
                     hint=f"run `orchestrix audit {run_id}`",
                 )
+
+
+def _close_quietly(db: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):  # as in close_all
+        db.close()
 
 
 def _run_id(value: object) -> RunId:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from harness.cli import options, output
+from harness.cli import options, output, streams
 from harness.cli.declare import App, Option
 from harness.cli.options import Directory, Jsonl, Run
 
@@ -41,7 +41,7 @@ def register(app: App) -> None:
                 else:
                     output.line(f"{envelope.seq:>5}  {envelope.ts[11:23]}  {envelope.summary}")
             sys.stdout.flush()
-            if over or not follow:
+            if over or not follow or streams.is_unread():
                 return
             _wait_for_more(project.database.parent)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-from harness.cli import options, output
+from harness.cli import options, output, streams
 from harness.cli.declare import App, Option
 from harness.cli.options import Directory, Run, StepArgument
 from harness.errors import NotFound
@@ -39,3 +39,5 @@ def register(app: App) -> None:
                     else:
                         output.line(part.decode("utf-8", "replace").rstrip("\r\n"))
             sys.stdout.flush()
+            if streams.is_unread():
+                return
