@@ -17,6 +17,7 @@ _NAMESPACES = ("--unshare-pid", "--unshare-ipc", "--die-with-parent", "--new-ses
 # As root bwrap keeps every capability, and with CAP_SYS_ADMIN a read-only mount is one `mount -o remount,rw` away.
 # The few that stay let root's programs change users and owners among what they may write anyway.
 _ROOT_CAPABILITIES = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SETUID", "CAP_SETGID", "CAP_KILL")
+_ANYBODY_WRITES = 0o222
 # The first program inside: sets limits, says that everything is in place, waits for the word, becomes the program.
 # Descriptors as Child gives them. A coordinator that died before the word is an end of file, and nothing runs.
 _GATE = """
@@ -34,12 +35,27 @@ exec "$@"
 @cache
 def base_options() -> tuple[str, ...]:
     """What every use of bwrap has in common, the probe included."""
-    options = [*_NAMESPACES, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    options = [*_NAMESPACES, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *_sealed_proc()]
     if os.getuid() == 0:
         options += ["--cap-drop", "ALL"]
         for capability in _ROOT_CAPABILITIES:
             options += ["--cap-add", capability]
     return tuple(options)
+
+
+def _sealed_proc() -> list[str]:
+    """Makes read-only what a fresh /proc offers for writing besides processes: sysctls, triggers, settings of drivers.
+
+    The kernel asks for user 0 there, not for a capability, so that root needs a read-only mount to be kept out.
+    """
+    words = []
+    with os.scandir("/proc") as entries:
+        for entry in sorted(entries, key=lambda found: found.name):
+            if entry.name.isdigit() or entry.is_symlink():
+                continue
+            if entry.is_dir() or entry.stat().st_mode & _ANYBODY_WRITES:
+                words += ["--ro-bind-try", entry.path, entry.path]
+    return words
 
 
 class Bwrap(Door):

@@ -7,6 +7,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from harness.model.process import Rights
 from tests.sandbox.survivors import wait_for_marked
 
@@ -89,6 +91,51 @@ def test_the_mounts_cannot_be_loosened(bwrap, bench) -> None:
     result = asyncio.run(bench.run(bwrap, bench.spec("sh", "-c", command)))
     assert result.exit_code == 0
     assert not Path("/etc/planted").exists()
+
+
+OPEN_FOR_WRITING = """
+import os, re, stat
+MAY = re.compile(r"/proc/[0-9]+/(?!(task/[0-9]+/)?net/).*|/dev/(null|zero|full|random|urandom|tty|ptmx|pts/.*|shm/.*)")
+seen = 0
+for top in ("/proc", "/sys", "/dev"):
+    for folder, folders, files in os.walk(top):
+        for name in files:
+            path = f"{folder}/{name}"
+            try:
+                if stat.S_ISLNK(os.lstat(path).st_mode):
+                    continue
+                seen += 1
+                handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+            except OSError:
+                continue
+            try:
+                # Root opens what is read-only by its mode; the kernel then has nothing that takes the bytes.
+                os.write(handle, b"")
+                if not MAY.fullmatch(path):
+                    print(path)
+            except OSError:
+                pass
+            os.close(handle)
+print("looked" if seen > 100 else f"saw only {seen} files")
+"""
+
+
+def test_nothing_of_the_kernel_can_be_written(bwrap, bench) -> None:
+    """Below /proc, /sys and /dev only the sandbox's own processes and harmless devices take a byte, also from root."""
+    result = asyncio.run(bench.run(bwrap, bench.python(OPEN_FOR_WRITING)))
+    assert result.output_tail.splitlines() == ["looked"]
+
+
+@pytest.mark.parametrize(
+    "path", ["sys/kernel/core_pattern", "sys/kernel/hostname", "sys/vm/drop_caches", "sysrq-trigger"]
+)
+def test_the_kernels_settings_are_read_only(bwrap, bench, path) -> None:
+    """The known ways out of a sandbox of root, by name."""
+    script = (
+        "import os, sys\ntry: os.open(sys.argv[1], os.O_WRONLY)\nexcept OSError as e: print(type(e).__name__, e.errno)"
+    )
+    result = asyncio.run(bench.run(bwrap, bench.python(script, f"/proc/{path}")))
+    assert result.output_tail.strip() in ("OSError 30", "PermissionError 13", "FileNotFoundError 2")
 
 
 def test_a_preloaded_library_never_reaches_the_sandbox_itself(bwrap, bench) -> None:
