@@ -1,6 +1,6 @@
 """Hierarchical supervisors: contract nodes, a registry, subgraph calls, budgets, allowlists and a decision trace.
 
-Importing this package does not import langgraph; only `build_graph_from_registry` does, when it is called.
+Importing this package does not import langgraph; only `GraphBuilder` and `build_graph_from_registry` do, when they are used.
 """
 
 from harness.supervisor.contracts import NodeContract, SubgraphContract, SubgraphDefinition, TriggerCondition
@@ -13,7 +13,7 @@ from harness.supervisor.decisions import (
 )
 from harness.supervisor.drivers.native import run_registry
 from harness.supervisor.generic import GenericSupervisor
-from harness.supervisor.graph import build_graph_from_registry
+from harness.supervisor.graph import GraphBuilder, build_graph_from_registry
 from harness.supervisor.node import ModularNode
 from harness.supervisor.records import Budgets, CallStackFrame, DecisionTraceItem
 from harness.supervisor.refusals import RegistryInvalid
@@ -26,6 +26,7 @@ __all__ = [
     "CallStackFrame",
     "DecisionTraceItem",
     "GenericSupervisor",
+    "GraphBuilder",
     "HierarchicalDecision",
     "MatchedRule",
     "ModularNode",

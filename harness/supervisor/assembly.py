@@ -31,7 +31,7 @@ class Assembly:
     """The parts of a graph.
 
     Objects are made once where nothing provides them anew; with a provider or factory, once for each step, so that a
-    provider may hand out what belongs to the moment.
+    provider may hand out what belongs to the moment. `own_llms` and `own_services` are those of single supervisors.
     """
 
     registry: NodeRegistry
@@ -42,17 +42,21 @@ class Assembly:
     allowlists: Allowlists = field(default_factory=dict)
     services: Mapping[str, Any] = field(default_factory=dict)
     hierarchical: bool = False
+    own_llms: Mapping[str, Any] = field(default_factory=dict)
+    own_services: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     _made: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False, compare=False)
     _levels: dict[str, tuple[Scope, Place]] = field(default_factory=dict, repr=False, compare=False)
 
     def supervisor(self, name: str) -> Supervisor:
         if self.supervisor_factory is not None:
-            return self.supervisor_factory(name, self._model())
+            return self.supervisor_factory(name, self._model(name))
         if self.llm_provider is not None:
-            return GenericSupervisor(name, llm=self._model(), registry=self.registry)
+            return GenericSupervisor(name, llm=self._model(name), registry=self.registry)
         made: Supervisor | None = self._made.get(("supervisor", name))
         if made is None:
-            made = self._made["supervisor", name] = GenericSupervisor(name, llm=self.llm, registry=self.registry)
+            made = self._made["supervisor", name] = GenericSupervisor(
+                name, llm=self._model(name), registry=self.registry
+            )
         return made
 
     def node(self, contract: NodeContract) -> Callable[..., Any]:
@@ -68,8 +72,9 @@ class Assembly:
         if node_class is None:
             raise RegistryInvalid(f"node {contract.name!r} is not registered", hint="call register first")
         provided = self.dependency_provider(contract) if self.dependency_provider is not None else {}
-        llm = self._model() if self.llm_provider is None or contract.requires_llm else None
-        node: Callable[..., Any] = node_class(llm=llm, **{**self.services, **provided})
+        llm = self._model(contract.supervisor) if self.llm_provider is None or contract.requires_llm else None
+        services = {**self.services, **self.own_services.get(contract.supervisor, {}), **provided}
+        node: Callable[..., Any] = node_class(llm=llm, **services)
         if self.dependency_provider is None and self.llm_provider is None:
             self._made["node", contract.name] = node
         return node
@@ -85,5 +90,5 @@ class Assembly:
             self._levels[subgraph_id] = scope.of_subgraph(self.registry, subgraph_id)
         return self._levels[subgraph_id]
 
-    def _model(self) -> Any:
-        return self.llm_provider() if self.llm_provider is not None else self.llm
+    def _model(self, supervisor: str) -> Any:
+        return self.llm_provider() if self.llm_provider is not None else self.own_llms.get(supervisor, self.llm)

@@ -26,7 +26,9 @@ class Rule(NamedTuple):
 
     @property
     def condition(self) -> str:
-        return self.contract.trigger_conditions[self.match.condition_index].describe()
+        conditions, index = self.contract.trigger_conditions, self.match.condition_index
+        known = 0 <= index < len(conditions)  # an overridden `evaluate_triggers` may match without a condition
+        return conditions[index].describe() if known else "evaluate_triggers"
 
 
 class Choice(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection
 from inspect import isawaitable
 from typing import Any, Final
 
-from harness.supervisor import control_flow, prompt, scope, triggers
+from harness.supervisor import control_flow, prompt, scope
 from harness.supervisor.choice import Choice, Rule
 from harness.supervisor.decisions import (
     CALL_PREFIX,
@@ -124,7 +124,7 @@ class GenericSupervisor:
         explicit, remark = await self._ask_handler(state, view)
         if explicit is not None:
             return explicit
-        rules = [Rule(view.contracts[match.node_name], match) for match in triggers.evaluate(view.nodes, state)]
+        rules = self._rules(state, view)
         if self.llm is not None and (view.nodes or view.subgraphs):
             chosen, trouble = await self._ask_model(state, reach, rules, config)
             if chosen is not None:
@@ -138,6 +138,11 @@ class GenericSupervisor:
         if isinstance(suggested, str) and suggested in view.routes:
             return Choice(view.routes[suggested], "fallback", f"the last node suggested {suggested!r}{remark}")
         return Choice(DONE, "fallback", f"nothing matched{remark}")
+
+    def _rules(self, state: State, view: View) -> list[Rule]:
+        """What the registry says matches, a subclass's `evaluate_triggers` included; nodes of other levels are no targets."""
+        found = self.registry.evaluate_triggers(self.name, state)
+        return [Rule(view.contracts[match.node_name], match) for match in found if match.node_name in view.contracts]
 
     async def _ask_handler(self, state: State, view: View) -> tuple[Choice | None, str]:
         if self.explicit_routing_handler is None:

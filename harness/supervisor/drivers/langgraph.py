@@ -90,6 +90,25 @@ class GraphWeaver:
         step.__name__ = names[place]
         return step
 
+    def wrapper(self, level: Scope, place: Place) -> Callable[..., Awaitable[State]]:
+        """One place as a plain LangGraph node, for graphs whose edges are drawn by hand.
+
+        A node that a safe stop ended hands back to its supervisor, which stops at once: edges of a hand-made graph are fixed.
+        """
+        running = Level(self._assembly, level, self._run_child)
+        whole = self._schema is dict
+        returns = place.kind == "node" and not level.contracts[place.name].is_terminal
+
+        async def step(state: Any, config: RunnableConfig) -> State:
+            before: State = state if isinstance(state, dict) else dict(vars(state))
+            after = await steps.take(running, place, before, config)
+            if returns and after[INTERNAL].get("phase") == kernel.ENDED:
+                after = {**after, INTERNAL: {**after[INTERNAL], "phase": kernel.ROUTING}}
+            return after if whole else {name: value for name, value in after.items() if before.get(name) is not value}
+
+        step.__name__ = node_name(place)
+        return step
+
     async def _run_child(self, subgraph_id: str, child: State, config: RunnableConfig) -> State:
         compiled = self._children.get(subgraph_id)
         if compiled is None:
