@@ -34,6 +34,9 @@ class Clock(Protocol):
     def commit_time(self) -> int:
         """Seconds since the epoch for commits; fixed where the clock is fixed."""
 
+    def sleep(self, seconds: float) -> None:
+        """Returns after this long, whatever happens to the wall clock meanwhile."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lease:
@@ -47,7 +50,10 @@ class Store(Protocol):
     """Append-only log and projections. State = fold(log); rows are written in the same transaction."""
 
     def acquire(self, run_id: RunId, holder: Mapping[str, Any]) -> Lease:
-        """A new epoch for this holder; raises Busy, naming the holder, while another one's lease is alive."""
+        """A new epoch for this holder; raises Busy, naming the holder, while another one's lease is alive.
+
+        Blocks for up to `LEASE_TTL_MS` where only a heartbeat that stays the same can show that the holder is gone.
+        """
 
     def heartbeat(self, lease: Lease) -> None:
         """Keeps the lease alive; raises Fenced when a newer epoch exists."""
@@ -56,7 +62,7 @@ class Store(Protocol):
         """Gives the lease back; a no-op when it was lost."""
 
     def holder(self, run_id: RunId) -> Mapping[str, Any] | None:
-        """Who holds the run now; None when nobody does or the lease has run out."""
+        """Who holds the run, as far as one look can tell; None when nobody does or the lease seems to have run out."""
 
     def append(self, lease: Lease, facts: Sequence[Fact]) -> RunState:
         """All of these facts or none, durably if one announces an effect; returns the new state.

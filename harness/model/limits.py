@@ -78,6 +78,7 @@ TRASH_SHARE = 16  # of what was free; on a full disk nothing waits
 
 LEASE_TTL_MS = 15_000
 LEASE_HEARTBEAT_MS = 3_000
+LEASE_LOOK_MS = 250
 STORE_BUSY_MS = 20_000
 DELEGATION_DEPTH = 2
 PRIORITY = 100

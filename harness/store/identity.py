@@ -14,19 +14,52 @@ def this_process() -> dict[str, Any]:
     """The holder of a lease, as this process."""
     pid = os.getpid()
     _state, start_time = _stat(pid) or ("", "")
-    return {"pid": pid, "host": os.uname().nodename, "boot_id": _boot_id(), "start_time": start_time}
+    return {
+        "pid": pid,
+        "host": os.uname().nodename,
+        "boot_id": _boot_id(),
+        "pid_ns": _pid_namespace(),
+        "start_time": start_time,
+    }
 
 
 def is_alive(holder: Mapping[str, Any]) -> bool | None:
-    """Whether the process that this holder names still runs; None when that cannot be told from here."""
-    boot_id = _boot_id()
-    if not boot_id or (holder.get("host"), holder.get("boot_id")) != (os.uname().nodename, boot_id):
+    """Whether the process that this holder names still runs; None when that cannot be told from here.
+
+    A pid means something only in the boot and in the pid namespace that gave it: two containers that share a state
+    folder share the boot, and each has a process 7.
+    """
+    here = (_boot_id(), _pid_namespace())
+    if not all(here) or (holder.get("boot_id"), holder.get("pid_ns")) != here:
         return None
     pid, start_time = holder.get("pid"), holder.get("start_time")
     if not isinstance(pid, int) or not start_time:
         return None
     found = _stat(pid)
-    return found is not None and found[0] not in _DEAD and found[1] == str(start_time)
+    if found is None:
+        return None if _is_hidden(pid) else False
+    return found[0] not in _DEAD and found[1] == str(start_time)
+
+
+def _pid_namespace() -> str:
+    """The namespace of this process; empty where /proc shows the processes of another one."""
+    try:
+        if os.readlink("/proc/self") != str(os.getpid()):  # noqa: PTH115 - a plain read of a link that is no path
+            return ""
+        return os.readlink("/proc/self/ns/pid")  # noqa: PTH115 - as above
+    except OSError:
+        return ""
+
+
+def _is_hidden(pid: int) -> bool:
+    """Whether a process is there that /proc does not show: `hidepid` hides those of other users."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return _stat(pid) is None
 
 
 def _boot_id() -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from harness.model import limits
 from harness.model.events import Envelope, Fact, Line, line_of
 from harness.model.ids import RunId
 from harness.model.state import RunState, initial
@@ -26,15 +27,19 @@ class MemoryStore:
         self._lines: dict[RunId, list[tuple[Envelope, int]]] = {}
 
     def acquire(self, run_id: RunId, holder: Mapping[str, Any]) -> Lease:
-        with self._lock:
-            held = leases.successor(run_id, self._leases.get(run_id), holder, self._clock.now())
-            self._leases[run_id] = held
-        return Lease(run_id, held.epoch)
+        takeover = leases.Takeover(run_id)
+        while True:
+            with self._lock:
+                old, now = self._leases.get(run_id), self._clock.now()
+                if takeover.allowed(old, now):
+                    held = self._leases[run_id] = leases.successor(run_id, old, holder, now)
+                    return Lease(run_id, held.epoch)
+            self._clock.sleep(limits.LEASE_LOOK_MS / 1_000)
 
     def heartbeat(self, lease: Lease) -> None:
         with self._lock:
             held = leases.require_current(self._leases.get(lease.run_id), lease)
-            self._leases[lease.run_id] = replace(held, heartbeat_at=leases.timestamp(self._clock.now()))
+            self._leases[lease.run_id] = replace(held, heartbeat_at=leases.next_beat(held, self._clock.now()))
 
     def release(self, lease: Lease) -> None:
         with self._lock:
@@ -45,7 +50,7 @@ class MemoryStore:
     def holder(self, run_id: RunId) -> Mapping[str, Any] | None:
         with self._lock:
             held = self._leases.get(run_id)
-        return leases.describe(held) if held and leases.alive(held, self._clock.now()) else None
+        return leases.describe(held) if held and leases.looks_alive(held, self._clock.now()) else None
 
     def append(self, lease: Lease, facts: Sequence[Fact]) -> RunState:
         run_id = lease.run_id

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from harness.errors import IllegalTransition, StoreCorrupt, StoreFailed, UsageError
+from harness.model import limits
 from harness.model.events import GENESIS, Envelope, Fact, Line, canonical
 from harness.model.ids import RunId
 from harness.model.state import RunState, initial
@@ -63,17 +64,21 @@ class SqliteStore:
         _open.add(self)
 
     def acquire(self, run_id: RunId, holder: Mapping[str, Any]) -> Lease:
-        with self._writing():
-            now = self._clock.now()
-            held = leases.successor(run_id, self._held(run_id), holder, now)
-            self._execute("take_lease", vars(held) | {"holder_json": canonical(held.holder)})
-        return Lease(run_id, held.epoch)
+        takeover = leases.Takeover(run_id)
+        while True:
+            with self._writing():
+                old, now = self._held(run_id), self._clock.now()
+                if takeover.allowed(old, now):
+                    held = leases.successor(run_id, old, holder, now)
+                    self._execute("take_lease", vars(held) | {"holder_json": canonical(held.holder)})
+                    return Lease(run_id, held.epoch)
+            self._clock.sleep(limits.LEASE_LOOK_MS / 1_000)
 
     def heartbeat(self, lease: Lease) -> None:
         with self._writing():
-            leases.require_current(self._held(lease.run_id), lease)
-            now = leases.timestamp(self._clock.now())
-            self._execute("touch_lease", {"run_id": lease.run_id, "epoch": lease.epoch, "heartbeat_at": now})
+            held = leases.require_current(self._held(lease.run_id), lease)
+            beat = leases.next_beat(held, self._clock.now())
+            self._execute("touch_lease", {"run_id": lease.run_id, "epoch": lease.epoch, "heartbeat_at": beat})
 
     def release(self, lease: Lease) -> None:
         with self._writing():
@@ -82,7 +87,7 @@ class SqliteStore:
     def holder(self, run_id: RunId) -> Mapping[str, Any] | None:
         with self._reading():
             held = self._held(run_id)
-        return leases.describe(held) if held and leases.alive(held, self._clock.now()) else None
+        return leases.describe(held) if held and leases.looks_alive(held, self._clock.now()) else None
 
     def append(self, lease: Lease, facts: Sequence[Fact]) -> RunState:
         with self._lock, self._translated:

@@ -6,6 +6,7 @@ With a fourth word it then waits for a line on stdin and appends once more.
 from __future__ import annotations
 
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,6 +22,9 @@ class WallClock:
 
     def commit_time(self) -> int:
         return 0
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
 
 
 def main(database: str, run: str, count: str, wait: str = "") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from harness.model import events as ev
@@ -21,12 +22,19 @@ class HandClock:
 
     def __init__(self) -> None:
         self.moment = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+        self.slept = 0.0
+        self.meanwhile: Callable[[], object] = lambda: None
 
     def now(self) -> datetime:
         return self.moment
 
     def commit_time(self) -> int:
         return int(self.moment.timestamp())
+
+    def sleep(self, seconds: float) -> None:
+        """Waits for nobody; what a test put into `meanwhile` happens instead."""
+        self.slept += seconds
+        self.meanwhile()
 
     def move(self, milliseconds: int) -> None:
         self.moment += timedelta(milliseconds=milliseconds)

@@ -221,23 +221,52 @@ def test_a_live_lease_refuses_a_second_coordinator_and_names_the_first(store):
 
 
 def test_a_lease_from_another_host_lives_as_long_as_its_heartbeat(store, clock):
-    """Within the time to live it is alive, after it anybody may take over; a heartbeat renews it."""
+    """Within the time to live it is alive; after it, who has watched it for as long may take over; a heartbeat renews it."""
     lease = store.acquire(RUN, FAR_AWAY)
     clock.move(limits.LEASE_TTL_MS - 1)
     store.heartbeat(lease)
     clock.move(limits.LEASE_TTL_MS - 1)
     with pytest.raises(Busy):
         store.acquire(RUN, FAR_AWAY)
+    assert clock.slept == 0
     clock.move(1)
     assert store.holder(RUN) is None
     assert store.acquire(RUN, FAR_AWAY).epoch == 2
+    assert clock.slept * 1_000 == limits.LEASE_TTL_MS
 
 
 def test_a_heartbeat_far_in_the_future_does_not_hold_a_run_for_ever(store, clock):
-    """After the clock jumped back by a day, the lease of another host counts as old."""
+    """After the clock jumped back by a day, the lease of another host is watched like an old one."""
     store.acquire(RUN, FAR_AWAY)
     clock.move(-86_400_000)
     assert store.acquire(RUN, FAR_AWAY).epoch == 2
+
+
+@pytest.mark.parametrize("jump", [-86_400_000, 120_000, 400 * 86_400_000])
+def test_a_heartbeat_that_is_seen_to_change_holds_the_run_whatever_two_clocks_say(store, clock, jump):
+    """The first clock stands still, the second is far away: one new heartbeat at the last look is enough."""
+    lease = store.acquire(RUN, FAR_AWAY)
+    began = clock.moment
+
+    def beat():
+        if clock.slept * 1_000 >= limits.LEASE_TTL_MS:
+            clock.moment = began
+            store.heartbeat(lease)
+            clock.move(jump)
+
+    clock.meanwhile = beat
+    clock.move(jump)
+    with pytest.raises(Busy):
+        store.acquire(RUN, {**FAR_AWAY, "pid": 4343})
+    clock.moment = began
+    assert store.append(lease, [run_created()]).last_seq == 1
+
+
+def test_a_process_that_is_there_holds_its_run_for_everybody_who_looks_once(store, clock):
+    """A clock that is wrong by days does not make `status` or `cancel` call a live coordinator gone."""
+    store.acquire(RUN, identity.this_process())
+    clock.move(400 * 86_400_000)
+    assert store.holder(RUN)["epoch"] == 1
 
 
 def test_a_released_lease_is_free_and_can_append_no_more(store):

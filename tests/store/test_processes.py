@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -105,10 +106,13 @@ def test_a_process_that_is_silent_can_be_replaced_and_never_appends_again(start,
 
 
 class LaterClock(WallClock):
-    """A clock on which every heartbeat of the present is old."""
+    """A clock on which every heartbeat of the present is old, and which waits for nobody."""
 
     def now(self) -> datetime:
         return super().now() + timedelta(milliseconds=2 * limits.LEASE_TTL_MS)
+
+    def sleep(self, seconds: float) -> None:
+        """Looks again at once."""
 
 
 def test_a_reader_sees_what_another_process_appends(start, sqlite_store, database, clock):
@@ -129,12 +133,25 @@ def test_a_reader_sees_what_another_process_appends(start, sqlite_store, databas
         ({}, True),
         ({"start_time": "1"}, False),
         ({"pid": 2**22 + 1}, False),
-        ({"host": "elsewhere"}, None),
+        ({"host": "renamed"}, True),
+        ({"pid_ns": "pid:[1]"}, None),
+        ({"pid_ns": None}, None),
         ({"boot_id": "earlier"}, None),
         ({"pid": None}, None),
         ({"start_time": ""}, None),
     ],
 )
 def test_a_process_is_more_than_its_pid(change, alive):
-    """A reused pid has another start time; what another host or boot started cannot be told from here."""
+    """A reused pid has another start time; what another boot or pid namespace started cannot be told from here."""
     assert identity.is_alive(identity.this_process() | change) is alive
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a pid namespace without a user namespace needs root")
+@pytest.mark.parametrize("flags", [["--mount-proc"], []], ids=["own /proc", "foreign /proc"])
+def test_a_process_of_another_pid_namespace_is_neither_alive_nor_dead(flags):
+    """Its pid may be anybody's here, and where /proc shows other processes than one's own nothing can be told."""
+    ask = "import json, sys; from harness.store import identity as i; print(i.is_alive(json.loads(sys.argv[1])))"
+    mine = json.dumps(identity.this_process())
+    argv = ["unshare", "--pid", "--fork", *flags, sys.executable, "-c", ask, mine]
+    told = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "None"

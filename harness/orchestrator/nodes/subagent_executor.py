@@ -40,7 +40,7 @@ class SubAgentExecutor(ModularNode):
     async def _run(self, task: TaskId) -> None:
         ctx, store = self.ctx, self.ctx.parts.store
         child = RunId(ctx.step(task).child_run or "")
-        lease = store.acquire(child, dict(ctx.holder))
+        lease = await ctx.offload(store.acquire, child, dict(ctx.holder))
         try:
             known = store.state(child)
         except NotFound:
