@@ -20,6 +20,7 @@ _CANNOT_WORK = 3  # Exit.ENVIRONMENT, without loading the error tree for a versi
 
 def main() -> None:
     """Runs the command line and exits with the documented status."""
+    _require_utf8()
     streams.install()
     if sys.argv[1:] in (["--version"], ["-V"]):
         sys.stdout.write(f"orchestrix {__version__}\n")
@@ -29,6 +30,12 @@ def main() -> None:
     from harness.cli.app import run  # noqa: PLC0415 - the command line costs more than a version number
 
     _leave(run(sys.argv[1:]))
+
+
+def _require_utf8() -> None:
+    """Begins anew in Python's UTF-8 mode where the locale has another encoding: paths in git are UTF-8, here and elsewhere."""
+    if sys.getfilesystemencoding() != "utf-8" and not sys.flags.utf8_mode:
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 - this very program
 
 
 def _refuse_plugins() -> None:

@@ -27,7 +27,7 @@ def tokens(text: str) -> Iterator[Token]:
     try:
         json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
-        raise Fault(Place(error.lineno, error.colno), f"is not JSON: {error.msg}", "check commas and quotes") from error
+        raise _fault(text, error) from error
     except RecursionError as error:
         raise Fault(Place(1, 1), "is nested too deeply", "a plan needs about five levels") from error
     except ValueError as error:
@@ -40,6 +40,18 @@ def tokens(text: str) -> Iterator[Token]:
         elif "\n" in piece[0]:
             line += piece[0].count("\n")
             line_start = piece.start() + piece[0].rindex("\n") + 1
+
+
+def _fault(text: str, error: json.JSONDecodeError) -> Fault:
+    """The same for every Python: 3.13 points to a comma that is too much, older ones to the bracket after it."""
+    told = error.msg.startswith(("Expecting", "Illegal trailing comma"))
+    before = text[: error.pos + 1].rstrip(" \t\r\n")
+    before = before[:-1].rstrip() if before.endswith(("]", "}")) else before
+    if told and before.endswith(",") and text[len(before) :].lstrip().startswith(("]", "}")):
+        at = len(before) - 1
+        place = Place(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
+        return Fault(place, "is not JSON: a comma before the end", "remove the comma")
+    return Fault(Place(error.lineno, error.colno), f"is not JSON: {error.msg}", "check commas and quotes")
 
 
 def _refuse(constant: str) -> NoReturn:

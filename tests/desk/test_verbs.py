@@ -95,7 +95,7 @@ def test_plan_then_agent(desk: Desk, best_kind: str) -> None:
     ]
     script = desk.writes("script.json", json.dumps(answers))
     thinking = replace(desk, env={"ORCHESTRIX_MODEL": f"scripted:{script}"})
-    code, screen = thinking.types("plan", "write it", "--agent", "scribe", "-o", "../home/plan.yaml")
+    code, screen = thinking.types("plan", "write it", "--agent", "scribe", "-o", "../plan.yaml")
     assert code == 0, screen
     _ended(desk, thinking.types("agent", "write it", "--agent", "scribe"), 0, best_kind)
     assert _merged(desk) == "done\n"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.parts import missing
+from support.parts import missing, needs_root
 from support.workbench import Workbench
 
 from harness.vcs import mounting
@@ -42,6 +42,6 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", folder], capture_output=True, check=False
     )
     if mounted.returncode:
-        missing("mounting needs privileges")
+        needs_root("mounting needs privileges")
     yield folder
     subprocess.run(["umount", "-l", folder], check=True)

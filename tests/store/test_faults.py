@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support.parts import missing
+from support.parts import needs_root
 
 from harness.errors import OrchestrixError, StoreCorrupt, StoreFailed
 from harness.model import limits
@@ -40,7 +40,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", folder], capture_output=True, check=False
     )
     if mounted.returncode:
-        missing("mounting needs privileges")
+        needs_root("mounting needs privileges")
     yield folder
     subprocess.run(["umount", "-l", folder], check=True)
 

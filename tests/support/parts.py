@@ -13,3 +13,8 @@ _IN_CI = os.environ.get("CI") == "true"  # read before the variable is taken awa
 def missing(why: str) -> NoReturn:
     """Ends the test: skipped, with the reason, or failed."""
     (pytest.fail if _IN_CI else pytest.skip)(why)
+
+
+def needs_root(why: str) -> NoReturn:
+    """Ends the test of a tester without root: CI runs it as root, too."""
+    (missing if os.geteuid() == 0 else pytest.skip)(why)
