@@ -19,6 +19,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.errors import EnvironmentProblem
 
@@ -28,8 +29,15 @@ _PROGRAM = (
 )
 _GONE = "the process that holds the mounts has ended"
 _lock = threading.Lock()
-_trees: dict[str, _Holder] = {}
-"""Every place that something is mounted on, and who holds the mount."""
+_trees: dict[str, _Mount] = {}
+"""What is mounted, by the path that it was asked for and by the one that this leads to."""
+
+
+class _Mount(NamedTuple):
+    """`place` has no link in it: an absolute one would lead back to what this process sees itself."""
+
+    holder: _Holder
+    place: str
 
 
 class _Holder:
@@ -125,26 +133,30 @@ def mount(kind: str, target: str, options: str) -> None:
     """Mounts there, for programs that begin with `entry`; raises OSError with the kernel's reason."""
     with _lock:
         holder = _Present.holder
-        if holder is None or holder.ended:
-            holder = _Present.holder = _Holder()
+        if holder is not None and holder.ended:
+            holder.end()
+            holder = None
+        holder = _Present.holder = holder or _Holder()
+    made = _Mount(holder, os.path.realpath(target))
     holder.ask(kind, target, options)
-    for name in (target, os.path.realpath(target)):
-        _trees[name] = holder
+    _trees[target] = _trees[made.place] = made
 
 
 def unmount(target: str) -> bool:
     """Takes the mount away; False where this process has none there."""
-    holder = _trees.pop(target, None)
-    _trees.pop(os.path.realpath(target), None)
-    if holder is None or holder.ended:
+    found = _trees.pop(target, None)
+    if found is None:
         return False
-    holder.ask(target)
+    _trees.pop(found.place, None)
+    if found.holder.ended:
+        return False
+    found.holder.ask(target)
     return True
 
 
 def is_mounted(target: str) -> bool:
-    holder = _trees.get(target)
-    return holder is not None and not holder.ended
+    found = _trees.get(target)
+    return found is not None and not found.holder.ended
 
 
 def seen(path: str | os.PathLike[str]) -> str:
@@ -153,8 +165,8 @@ def seen(path: str | os.PathLike[str]) -> str:
     Raises EnvironmentProblem when the mount is gone: the empty directory below it must not pass for the workspace.
     """
     text = os.fspath(path)
-    holder = _holder_of(text)
-    return text if holder is None else f"/proc/self/fd/{holder.root}{text}"
+    found, below = _mount_of(text)
+    return text if found is None else f"/proc/self/fd/{found.holder.root}{found.place}{below}"
 
 
 def entry(path: str | os.PathLike[str]) -> list[str]:
@@ -162,48 +174,51 @@ def entry(path: str | os.PathLike[str]) -> list[str]:
 
     Raises EnvironmentProblem as `seen` does.
     """
-    holder = _holder_of(os.fspath(path))
-    if holder is None:
+    found, _below = _mount_of(os.fspath(path))
+    if found is None:
         return []
     user = ["--user", "--preserve-credentials"] if os.geteuid() else []
-    return [holder.program, "--target", str(holder.pid), *user, "--mount", "--"]
+    return [found.holder.program, "--target", str(found.holder.pid), *user, "--mount", "--"]
 
 
 def restart() -> bool:
     """Lets the next mount begin in a new namespace, which knows what was mounted since; False while this one is in use."""
     with _lock:
         holder = _Present.holder
-        if holder is None or holder in _trees.values():
+        if holder is None or any(found.holder is holder for found in list(_trees.values())):
             return False
         _Present.holder = None
         holder.end()
         return True
 
 
-def _holder_of(path: str) -> _Holder | None:
-    """Who holds the mount that the path lies in; None where there is none."""
+def _mount_of(path: str) -> tuple[_Mount | None, str]:
+    """The mount that the path lies in, if it lies in one, and the rest of the path below it."""
     if not _trees:
-        return None
-    place, holder = path, _trees.get(path)
-    while holder is None and place:
+        return None, ""
+    place, found = path, _trees.get(path)
+    while found is None and place:
         place = place.rpartition("/")[0]
-        holder = _trees.get(place)
-    if holder is not None and holder.ended:
+        found = _trees.get(place)
+    if found is not None and found.holder.ended:
         raise EnvironmentProblem(f"{path} is not there any more: {_GONE}", hint="resume the run")
-    return holder
+    return found, path[len(place) :]
+
+
+def _known() -> set[_Holder]:
+    present = () if _Present.holder is None else (_Present.holder,)
+    return {*present, *(found.holder for found in _trees.values())}
 
 
 def _end() -> None:
-    for holder in {_Present.holder, *_trees.values()} - {None}:
-        assert holder is not None  # noqa: S101 - narrows the type
+    for holder in _known():
         holder.end()
 
 
 def _after_fork() -> None:
     global _lock  # noqa: PLW0603 - another thread of the parent may have held it
     _lock = threading.Lock()
-    for holder in {_Present.holder, *_trees.values()} - {None}:
-        assert holder is not None  # noqa: S101 - narrows the type
+    for holder in _known():
         holder.forget()
     _Present.holder = None
     _trees.clear()
