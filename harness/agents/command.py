@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness import namespace
 from harness.model.process import Ending, ProcessResult
 from harness.model.verdict import Failure, Reason
 from harness.ports import Execute, Job, Outcome, Tools
@@ -86,7 +87,7 @@ def _make_directory_for(workspace: Path, report: str) -> None:
     """For a report where it usually lies this is one call, which follows no link at its end."""
     if _USUAL_REPORT.fullmatch(report):
         try:
-            os.mkdir(f"{workspace}/.orchestrix")  # noqa: PTH102 - as in _write
+            os.mkdir(f"{namespace.seen(workspace)}/.orchestrix")  # noqa: PTH102 - as in _write
         except OSError:  # something is there already, perhaps a link: it is walked with care
             pass
         else:

@@ -11,6 +11,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from harness import namespace
 from harness.errors import MACHINE_FAULTS
 from harness.model import limits
 from harness.model.late import dataclass
@@ -29,7 +30,7 @@ class Account:
 
 def read(workspace: Path, report_path: str) -> Account:
     """What the agent wrote at the report path; links, devices and oversized files are not followed or read whole."""
-    path = f"{workspace}/{report_path}"
+    path = f"{namespace.seen(workspace)}/{report_path}"
     if os.path.islink(os.path.dirname(path)):  # noqa: PTH114, PTH120 - asked after every attempt: without objects for paths
         return Account(problem="the report's directory is a symbolic link; it was not read")
     try:

@@ -6,6 +6,7 @@ import os
 import resource
 from functools import cache
 
+from harness import namespace
 from harness.model.process import ProcessLimits, ProcessSpec
 from harness.sandbox import mounts, rlimits, tree
 from harness.sandbox.child import Child, memory_file
@@ -72,7 +73,7 @@ class Bwrap(Door):
         options = [*base_options(), *mounts.options(spec), *_environment(spec)]
         with memory_file(os.fsencode("\0".join((*options, "")))) as listed:
             gate = ("/bin/sh", "-c", _GATE, "gate", *_gate_limits(spec.limits), "talks" if line else "")
-            argv = [self._program, "--args", str(listed), "--", *gate, *spec.argv]
+            argv = [*namespace.entry(spec.cwd), self._program, "--args", str(listed), "--", *gate, *spec.argv]
             if line is None:
                 return Child(argv, spec.stdin, transcript, (listed,))
             # Once it has heard the word, nothing but the program listens there: the control socket is its stdin.

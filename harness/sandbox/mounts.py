@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from harness import namespace
 from harness.errors import MACHINE_FAULTS
 from harness.model.process import ProcessSpec
 
@@ -60,7 +61,7 @@ def _existing(paths: Iterable[str]) -> dict[str, None]:
 def _place(path: str) -> str | None:
     """Where a path leads, all links followed, in the kernel's own words: `realpath` would ask it for every part."""
     try:
-        handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        handle = os.open(namespace.seen(path), os.O_PATH | os.O_CLOEXEC)
     except OSError as error:
         if error.errno in MACHINE_FAULTS:
             raise

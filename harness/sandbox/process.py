@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from harness import namespace
 from harness.errors import EnvironmentProblem
 from harness.model import limits
 from harness.model.process import Ending, ProcessIdentity, ProcessResult, ProcessSpec
@@ -238,10 +239,11 @@ def _cannot_start(spec: ProcessSpec) -> str:
     program = spec.argv[0]
     if "\0" in "".join((*spec.argv, *spec.env, *spec.env.values())):
         return f"{program!r:.80}: an argument or environment value holds a NUL character"
-    if not os.path.isdir(spec.cwd):  # noqa: PTH112 - asked before every program
+    cwd = namespace.seen(spec.cwd)
+    if not os.path.isdir(cwd):  # noqa: PTH112 - asked before every program
         raise EnvironmentProblem(f"the working directory {spec.cwd} is missing", hint="resume the run to make it anew")
     if "/" in program:
-        found = _executable(os.path.join(spec.cwd, program))  # noqa: PTH118 - as above
+        found = _executable(os.path.join(cwd, program))  # noqa: PTH118 - as above
     else:
         found = _on_path(program, spec.env.get("PATH", os.defpath))
     return "" if found else f"program {program!r:.80} was not found or is not executable"

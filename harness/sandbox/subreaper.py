@@ -9,6 +9,7 @@ import os
 import sys
 from pathlib import Path
 
+from harness import namespace
 from harness.errors import EnvironmentProblem
 from harness.model.process import ProcessSpec
 from harness.sandbox import reaper, rlimits, tree
@@ -44,7 +45,7 @@ class Subreaper(Door):
             "limits": [*rlimits.wanted(spec.limits).items()],
         }
         with memory_file(marshal.dumps(order)) as listed:
-            argv = [sys.executable, "-I", "-S", "-c", _REAPER, _SOURCE, str(listed)]
+            argv = [*namespace.entry(spec.cwd), sys.executable, "-I", "-S", "-c", _REAPER, _SOURCE, str(listed)]
             if line is None:
                 child = Child(argv, spec.stdin, transcript, (listed,))
             else:

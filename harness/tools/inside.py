@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from harness import namespace
 from harness.errors import MACHINE_FAULTS, ContractViolation, ToolFailed
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -127,8 +128,9 @@ class Inside:
 
     def files(self) -> Iterator[str]:
         """Every file and link to one, as a relative path; links are not followed, git's and our own files left out."""
-        for folder, folders, names, _ in os.fwalk(self._root):
-            above = os.path.relpath(folder, self._root).removeprefix(".").lstrip("/")
+        root = namespace.seen(self._root)
+        for folder, folders, names, _ in os.fwalk(root):
+            above = os.path.relpath(folder, root).removeprefix(".").lstrip("/")
             prefix = f"{above}/" if above else ""
             folders[:] = sorted(
                 name for name in folders if name.casefold() != ".git" and (above.casefold(), name.casefold()) != _OWN
@@ -148,7 +150,7 @@ class Inside:
     def _directory(self, path: str) -> Iterator[int]:
         with contextlib.ExitStack() as stack, _told(path):
             if _is_root(path):
-                handle = os.open(self._root, _DIRECTORY)
+                handle = os.open(namespace.seen(self._root), _DIRECTORY)
             else:
                 spot = stack.enter_context(self.spot(path, follow=True))
                 handle = os.open(spot.name, _DIRECTORY, dir_fd=spot.directory)
@@ -181,7 +183,7 @@ class _Walk:
         self._path = path
         self._stack = stack
         self._links = 0
-        self._open: list[int] = [self._keep(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))]
+        self._open: list[int] = [self._keep(os.open(namespace.seen(root), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))]
         self.names: list[str] = []
         if path.startswith("/") or ".." in path.split("/"):
             raise self._refused("is not a path inside the workspace")
@@ -275,7 +277,7 @@ class _Walk:
 def _resolved(root: Path) -> str:
     """Where it leads, in the kernel's words: `realpath` would ask it for every part, and every attempt asks for this."""
     try:
-        handle = os.open(root, os.O_PATH | os.O_CLOEXEC)
+        handle = os.open(namespace.seen(root), os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return os.path.realpath(root)
     try:

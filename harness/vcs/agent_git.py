@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from harness import namespace
 from harness.errors import MACHINE_FAULTS, UsageError
 from harness.model.changes import Workspace
 from harness.model.ids import CommitId, RefName
@@ -75,7 +76,7 @@ def own_refs(workspace: Workspace, refs: Refs) -> dict[RefName, CommitId]:
 
 def replaced_link(workspace: Workspace) -> str | None:
     """A sentence when the worktree's `.git` file is not the one that the harness wrote."""
-    entry = f"{workspace.path}/.git"
+    entry = f"{namespace.seen(workspace.path)}/.git"
     try:
         is_file = stat.S_ISREG(os.lstat(entry).st_mode)
         content = start_of(entry) if is_file else b""

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from harness import namespace
 from harness.errors import MACHINE_FAULTS, EnvironmentProblem, GitFailed
 from harness.model.late import dataclass
 
@@ -183,6 +184,9 @@ class Git:
         where: list[str | bytes] = [f"--git-dir={self.git_dir}"]
         if self.work_tree is not None:
             where.append(f"--work-tree={self.work_tree}")
+            entering = namespace.entry(self.work_tree)
+            if entering:  # which leads to `/` there
+                return [*entering, "git", "-C", str(self.work_tree), *_OPTIONS, *where, *args]
         return ["git", *_OPTIONS, *where, *args]
 
     def environment(self) -> dict[str, str]:

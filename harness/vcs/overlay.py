@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
+from harness import namespace
 from harness.errors import EnvironmentProblem
-from harness.vcs import mounting, removal
+from harness.vcs import removal
 from harness.vcs.places import Place, make_private, make_roomy
 
 # Characters that separate options and layers in the one string that the kernel takes.
@@ -21,17 +21,18 @@ _UNPRIVILEGED = "userxattr,volatile"
 
 
 def why_not(state_dir: Path) -> str:
-    """Why overlays cannot be used for workspaces there; empty when they can. Enters the process' own namespace."""
+    """Why overlays cannot be used for workspaces there; empty when they can."""
     if _SEPARATORS & set(str(state_dir)):
         return f"the path {state_dir} holds a character that mount options cannot"
-    return mounting.rehearsed(partial(_problem, state_dir))
+    problem = _problem(state_dir)
+    # A namespace from before the disk was mounted does not know it.
+    return _problem(state_dir) if problem and namespace.restart() else problem
 
 
 def _problem(state_dir: Path) -> str:
     """Really uses one: a file system may take the mount and then not know deletions or renames."""
     try:
         make_roomy(state_dir)
-        mounting.enter()
         with tempfile.TemporaryDirectory(prefix=".probe-", dir=state_dir) as scratch:
             return _try_out(Path(scratch))
     except OSError as error:
@@ -43,11 +44,12 @@ def _try_out(scratch: Path) -> str:
         (scratch / name).mkdir(parents=True)
     _mount(scratch / "lower", scratch / "upper", scratch / "work", scratch / "tree")
     try:
-        (scratch / "tree" / "gone").rmdir()
-        (scratch / "tree" / "new").write_bytes(b"new")
-        left = sorted(path.name for path in (scratch / "tree").iterdir())
+        tree = Path(namespace.seen(scratch / "tree"))
+        (tree / "gone").rmdir()
+        (tree / "new").write_bytes(b"new")
+        left = sorted(path.name for path in tree.iterdir())
     finally:
-        mounting.unmount(str(scratch / "tree"))
+        namespace.unmount(str(scratch / "tree"))
         for directory in (scratch / "work").rglob("*"):
             with suppress(OSError):
                 directory.chmod(0o700)
@@ -65,7 +67,6 @@ def mount(place: Place, lower: Path) -> None:
         removal.discard(place.work, trash=place.trash)
     os.mkdir(place.work, 0o700)  # noqa: PTH102 - as above
     try:
-        mounting.enter()
         _mount(lower, place.upper, place.work, place.tree)
     except OSError as error:
         raise EnvironmentProblem(
@@ -75,14 +76,18 @@ def mount(place: Place, lower: Path) -> None:
 
 
 def is_mounted(place: Place) -> bool:
-    return os.path.ismount(place.tree)
+    return namespace.is_mounted(str(place.tree))
 
 
 def unmount(place: Place) -> bool:
     """Whether there was anything to unmount; the changes stay in the upper directory."""
-    return mounting.unmount(str(place.tree))
+    if not namespace.unmount(str(place.tree)):
+        return False
+    with suppress(OSError):  # the kernel closes it even to its owner, whose own tools would stumble over it
+        os.chmod(f"{place.work}/work", 0o700)  # noqa: PTH101 - as in `mount`
+    return True
 
 
 def _mount(lower: Path, upper: Path, work: Path, tree: Path) -> None:
     options = _PRIVILEGED if os.geteuid() == 0 else _UNPRIVILEGED
-    mounting.mount("overlay", str(tree), f"lowerdir={lower},upperdir={upper},workdir={work},{options}")
+    namespace.mount("overlay", str(tree), f"lowerdir={lower},upperdir={upper},workdir={work},{options}")

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Self
 
+from harness import namespace
 from harness.errors import EnvironmentProblem, NotFound, UsageError
 from harness.model.changes import Change, Edit, Merge, ParentDrift, Snapshot, Workspace, WorkspaceKind
 from harness.model.ids import CommitId, RefName, RunId, TreeId, record_ref
@@ -223,13 +224,9 @@ class Repository:
     def choose_workspaces(self, mode: kinds.Mode, against: str = "") -> WorkspaceKind:
         """How workspaces are made from now on; `against` says why an overlay would not be right here, nor a checkout used again.
 
-        Called by the thread that starts the others, because an overlay is mounted for it and its descendants alone.
         Raises EnvironmentProblem when overlays were asked for and do not work.
         """
         self.workspace_kind = kinds.choose(mode, self.state_dir, against)
-        if self.workspace_kind.name != "overlay" and any(self.state_dir.glob("*/layers/*")):
-            # What an earlier coordinator left is mounted again, for the threads to come as well.
-            overlay.why_not(self.state_dir)
         self._spares.allowed = self.workspace_kind.name == "checkout" and not against
         self._room.look()
         return self.workspace_kind
@@ -246,8 +243,9 @@ class Repository:
         def has(path: str) -> bool:
             return card is not None and card.only is not None and self._sparse.has(self.tree_of(card.start), path)
 
-        if card is not None and prepare.fill(self.layout, own, place.tree, copy, link, has=has):
-            left = prepare.untracked(own.git(place.tree, place.index), place.tree)
+        files = Path(namespace.seen(place.tree))
+        if card is not None and prepare.fill(self.layout, own, files, copy, link, has=has):
+            left = prepare.untracked(own.git(place.tree, place.index), files)
             worktrees.write_card(place, dataclasses.replace(card, prepared=left))
 
     def agent_rights(self, workspace: Workspace) -> AgentRights:
@@ -397,11 +395,11 @@ class Repository:
     def _take(self, place: Place, workspace: Workspace, start: TreeId) -> Taken:
         """From what changed, where that can be told exactly; else by git over the whole workspace."""
         own, card = self._private_of(place.run), worktrees.read_card(place)
-        left_out = prepare.untouched(workspace.path, card.prepared) if card else ()
+        if card is not None and card.template is not None and not overlay.is_mounted(place):
+            raise EnvironmentProblem(f"workspace {place.name} is not mounted", hint="resume the run")
+        left_out = prepare.untouched(Path(namespace.seen(workspace.path)), card.prepared) if card else ()
         if card is not None and card.template is not None:
             tree = self._layered.tree(place, own, card.template, start, left_out)
-            if tree is None and not overlay.is_mounted(place):
-                raise EnvironmentProblem(f"workspace {place.name} is not mounted", hint="resume the run")
         elif card is not None and card.only is not None:
             return self._sparse.take(own.git(workspace.path), place, start, card.only, left_out)
         else:

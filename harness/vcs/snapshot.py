@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from pathlib import Path
 
+from harness import namespace
 from harness.model.ids import TreeId
 from harness.model.late import dataclass
 from harness.vcs import survey
@@ -47,7 +48,7 @@ class _Snapshot:
     def __init__(self, git: Git, pristine: Path, gitlinks: Sequence[str], prepared: Iterable[str]) -> None:
         assert git.work_tree is not None  # noqa: S101 - narrows the type; `take` always passes one
         assert git.index is not None  # noqa: S101 - as above
-        self._git, self._root, self._index = git, git.work_tree, git.index
+        self._git, self._root, self._index = git, Path(namespace.seen(git.work_tree)), git.index
         self._pristine = pristine
         self._gitlinks = gitlinks
         self._prepared = [f":(exclude,top,literal){path}" for path in prepared]

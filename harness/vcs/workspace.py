@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
 
+from harness import namespace
 from harness.errors import EnvironmentProblem
 from harness.model.changes import Workspace
 from harness.model.ids import CommitId, RefName, TreeId
@@ -43,7 +44,7 @@ def create(place: Place, card: Card, fill: Callable[[Place], None]) -> Workspace
     _make_homes(place, roomy=card.template is None)
     with places.explained(place.run_dir):
         fill(place)
-    _write(f"{place.tree}/.git", b"gitdir: " + os.fsencode(place.admin) + b"\n")
+    _write(f"{namespace.seen(place.tree)}/.git", b"gitdir: " + os.fsencode(place.admin) + b"\n")
     _register(place, card.start, card.branch)
     write_card(place, card)
     return _workspace(place, card)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from support.parts import MERE_USER
 from support.workbench import ROOT, Workbench, shell
 
 STEPS = (
@@ -15,10 +16,6 @@ STEPS = (
     shell("cat a.txt > copy.txt; chmod +x a.txt", needs=[0], owns=["copy.txt", "a.txt"]),
     shell("mv src moved", needs=[0], owns=["src/**", "moved/**"], checks=["test -d moved"]),
 )
-
-
-# A user like any other: root's files, none of root's rights.
-MERE_USER = ("unshare", "--user", "--map-user=1000", "--map-group=1000") if os.geteuid() == 0 else ()
 
 
 def kinds(bench: Workbench) -> set[tuple[str, str]]:
@@ -73,7 +70,7 @@ def test_files_of_a_failed_step_can_be_looked_at_when_the_mount_is_gone(bench: W
 
 
 def test_overlays_and_the_sandbox_work_together_without_root(bench: Workbench) -> None:
-    """The mount lies in the coordinator's user namespace, bubblewrap in one below it; git in the workspace agrees."""
+    """The mount lies in the holder's user namespace, bubblewrap in one below it; git in the workspace agrees."""
     script = "echo new > new.txt; rm README.md; mv src moved; git add -A; git commit -qm mine; git status --porcelain"
     plan = bench.plan(shell(f'test -z "$({script})"', checks=["test -f moved/lib.py"]))
     command = [*MERE_USER, sys.executable, "-m", "harness", "run", str(plan), "--json", "--sandbox", "bwrap"]

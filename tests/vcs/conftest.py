@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import re
 import subprocess
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from support.parts import missing
 
-from harness.model.changes import Workspace
-from harness.model.ids import RunId
+from harness import namespace
+from harness.model.changes import Snapshot, Workspace
+from harness.model.ids import CommitId, RefName, RunId
 from harness.vcs import overlay
 from harness.vcs.kinds import Mode
 from harness.vcs.repository import Repository
@@ -29,9 +32,9 @@ class Checkout:
         self.root = root
 
     def git(self, *args: str, cwd: Path | None = None, ok: tuple[int, ...] = (0,)) -> str:
+        where = recorded(cwd or self.root)
         done = subprocess.run(
-            ["git", "-c", "user.name=U", "-c", "user.email=u@example.org", *args],
-            cwd=cwd or self.root,
+            [*namespace.entry(where), "git", "-C", where, "-c", "user.name=U", "-c", "user.email=u@example.org", *args],
             capture_output=True,
             check=False,
         )
@@ -63,6 +66,28 @@ class Checkout:
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+
+def recorded(path: Path) -> Path:
+    """The path by which programs find what a test reaches by `namespace.seen`."""
+    return Path(re.sub(r"^/proc/self/fd/\d+", "", str(path)))
+
+
+class Visible(Repository):
+    """Its workspaces have the paths by which the tests themselves reach the files, also those of an overlay."""
+
+    def open_workspace(
+        self, run: RunId, name: str, start: CommitId, branch: RefName | None, only: Sequence[str] | None = None
+    ) -> Workspace:
+        made = super().open_workspace(run, name, start, branch, only)
+        return dataclasses.replace(made, path=Path(namespace.seen(made.path)))
+
+    def find_workspace(self, run: RunId, name: str) -> Workspace | None:
+        found = super().find_workspace(run, name)
+        return found and dataclasses.replace(found, path=Path(namespace.seen(found.path)))
+
+    def snapshot(self, workspace: Workspace, message: str, when: int) -> Snapshot:
+        return super().snapshot(dataclasses.replace(workspace, path=recorded(workspace.path)), message, when)
 
 
 def as_a_mere_user(scratch: Path, act: Callable[[], str]) -> str:
@@ -135,7 +160,7 @@ def open_vcs(workspaces: Mode, tmp_path: Path) -> Callable[[Path], Repository]:
     """Opens the repository of a checkout."""
 
     def opened(root: Path) -> Repository:
-        made = Repository.discover(root, tmp_path / "state")
+        made = Visible.discover(root, tmp_path / "state")
         if workspaces == "overlay" and overlay.why_not(made.state_dir):
             missing(overlay.why_not(made.state_dir))
         made.choose_workspaces(workspaces)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import random
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.parts import missing
+from support.parts import MERE_USER
 
 from harness.errors import EnvironmentProblem
 from harness.model import limits
@@ -23,9 +21,8 @@ from harness.vcs import layered, overlay, snapshot, templates
 from harness.vcs import workspace as worktrees
 from harness.vcs.repository import Repository
 from harness.vcs.room import Room
-from tests.vcs.conftest import RUN, Checkout, as_a_mere_user
+from tests.vcs.conftest import RUN, Checkout
 
-PR_SET_DUMPABLE = 4
 BRANCH = work_branch(RUN, TaskId("0"))
 NAMES = ["a.txt", "b.log", "c.dat", "run.sh", "deep/d.txt", "deep/e.log", "deep/er/f.txt", "new/g.txt", "x y", "ü"]
 RULES = {
@@ -286,12 +283,13 @@ def test_nothing_stays_mounted_when_the_coordinator_is_killed(checkout: Checkout
     script = (
         "import os, signal, sys\n"
         "from pathlib import Path\n"
+        "from harness import namespace\n"
         "from harness.model.ids import RunId\n"
         "from harness.vcs.repository import Repository\n"
         "vcs = Repository.discover(Path(sys.argv[1]), Path(sys.argv[2]))\n"
         "vcs.choose_workspaces('overlay')\n"
         "workspace = vcs.open_workspace(RunId('r1'), '0', vcs.resolve('HEAD'), None)\n"
-        "(workspace.path / 'work.txt').write_text('work')\n"
+        "(Path(namespace.seen(workspace.path)) / 'work.txt').write_text('work')\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     command = [sys.executable, "-c", script, str(checkout.root), str(vcs.state_dir.parent)]
@@ -306,34 +304,39 @@ def test_nothing_stays_mounted_when_the_coordinator_is_killed(checkout: Checkout
     assert not place.tree.exists()
 
 
-def test_overlays_work_without_root(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a user namespace of the process: files, deletions and replaced directories arrive, and git agrees."""
-    with tempfile.TemporaryDirectory() as scratch:
-        monkeypatch.setenv("HOME", scratch)
-        monkeypatch.setenv("XDG_CONFIG_HOME", scratch)
-        shutil.copytree(checkout.root, f"{scratch}/project")
-        vcs = Repository.discover(Path(scratch) / "project", Path(scratch) / "state")
-        answer = as_a_mere_user(Path(scratch), lambda: _work_of_a_mere_user(vcs))
-    if answer.startswith("cannot: "):
-        missing(answer)
-    assert answer == "overlay README.md src/app.py src/lib.py src/new.py True"
-
-
-def _work_of_a_mere_user(vcs: Repository) -> str:
-    # A process that changed its user is closed even to itself, until it runs another program or says otherwise.
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1)
-    kind = vcs.choose_workspaces("auto")
-    if kind.name != "overlay":
-        return f"cannot: {kind.why}"
-    workspace = vcs.open_workspace(RUN, "0", vcs.resolve("HEAD"), BRANCH)
-    (workspace.path / "README.md").unlink()
-    shutil.rmtree(workspace.path / "src")
-    (workspace.path / "src").mkdir()
-    (workspace.path / "src" / "new.py").write_text("new")
-    same = from_upper(vcs, "0") == by_git(vcs, "0")
-    changes = vcs.snapshot(workspace, "work", 1).changes
-    vcs.forget_run(RUN)
-    return f"{kind.name} {' '.join(change.path for change in changes)} {same}"
+def test_overlays_work_without_root_in_a_program_with_threads(checkout: Checkout, tmp_path: Path) -> None:
+    """Files, deletions and replaced directories arrive, and git agrees; each call comes from another thread."""
+    script = (
+        "import shutil, sys, threading\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from tests.vcs.test_layered import *\n"
+        "from tests.vcs.conftest import Visible\n"
+        "vcs, stop = Visible.discover(Path(sys.argv[1]), Path(sys.argv[2])), threading.Event()\n"
+        "threading.Thread(target=stop.wait).start()\n"
+        "def apart(act, *given):\n"
+        "    with ThreadPoolExecutor(1) as pool: return pool.submit(act, *given).result()\n"
+        "kind = apart(vcs.choose_workspaces, 'auto')\n"
+        "workspace = apart(vcs.open_workspace, RUN, '0', vcs.resolve('HEAD'), BRANCH)\n"
+        "(workspace.path / 'README.md').unlink()\n"
+        "shutil.rmtree(workspace.path / 'src')\n"
+        "(workspace.path / 'src').mkdir()\n"
+        "(workspace.path / 'src' / 'new.py').write_text('new')\n"
+        "same = apart(from_upper, vcs, '0') == apart(by_git, vcs, '0')\n"
+        "changes = apart(vcs.snapshot, workspace, 'work', 1).changes\n"
+        "apart(vcs.forget_run, RUN)\n"
+        "stop.set()\n"
+        "print(kind.name, *(change.path for change in changes), same)\n"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [*MERE_USER, sys.executable, "-W", "error", "-c", script, str(checkout.root), str(tmp_path / "state")],
+        env={**os.environ, "PYTHONPATH": f"{root}:{root / 'tests'}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "overlay README.md src/app.py src/lib.py src/new.py True\n"
 
 
 def test_an_interrupted_overlay_is_read_by_a_coordinator_that_makes_checkouts(

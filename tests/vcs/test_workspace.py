@@ -15,7 +15,7 @@ from harness.errors import EnvironmentProblem, UsageError
 from harness.model.ids import RefName, RunId, TaskId, work_branch
 from harness.vcs import overlay
 from harness.vcs.repository import Repository
-from tests.vcs.conftest import RUN, Checkout
+from tests.vcs.conftest import RUN, Checkout, recorded
 
 BRANCH = work_branch(RUN, TaskId("0"))
 
@@ -30,14 +30,15 @@ def test_a_workspace_is_a_worktree_that_git_knows(checkout: Checkout, vcs: Repos
     """Status is clean, the branch is checked out, the worktree is listed and locked against pruning."""
     start = vcs.resolve("HEAD")
     workspace = vcs.open_workspace(RUN, "0", start, BRANCH)
-    assert workspace.path == vcs.workspace_path(RUN, "0")
+    assert recorded(workspace.path) == vcs.workspace_path(RUN, "0")
     assert vcs.find_workspace(RUN, "0") == workspace
     assert checkout.git("status", "--porcelain=v2", "--branch", cwd=workspace.path).splitlines() == [
         f"# branch.oid {start}",
         f"# branch.head {BRANCH.short}",
     ]
-    assert f"worktree {workspace.path}\nHEAD {start}\nbranch {BRANCH}\nlocked orchestrix run r1" in checkout.git(
-        "worktree", "list", "--porcelain"
+    assert (
+        f"worktree {recorded(workspace.path)}\nHEAD {start}\nbranch {BRANCH}\nlocked orchestrix run r1"
+        in checkout.git("worktree", "list", "--porcelain")
     )
     checkout.git("worktree", "prune")
     assert workspace.admin.is_dir()
@@ -81,7 +82,7 @@ def test_another_process_can_take_over(
     found = again.find_workspace(RUN, "0")
     assert found == workspace
     assert again.snapshot(found, "work", 1) == vcs.snapshot(workspace, "work", 1)
-    assert again.workspaces() == [(RUN, "0", workspace.path)]
+    assert again.workspaces() == [(RUN, "0", recorded(workspace.path))]
     again.remove_workspace(RUN, "0")
     assert (again.workspaces(), vcs.find_workspace(RUN, "0")) == ([], None)
     again.forget_run(RUN)
@@ -158,7 +159,7 @@ def test_a_removal_that_was_interrupted_is_finished(vcs: Repository) -> None:
     trash = vcs.state_dir / RUN / "trash" / "0"
     (trash / "pile-x").mkdir(parents=True)
     overlay.unmount(vcs._place(RUN, "0"))
-    workspace.path.rename(trash / "pile-x" / "0")
+    recorded(workspace.path).rename(trash / "pile-x" / "0")
     vcs.remove_workspace(RUN, "0")
     assert not trash.exists()
     assert vcs.workspaces() == []
