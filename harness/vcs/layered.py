@@ -7,14 +7,18 @@ import time
 from collections.abc import Iterable
 from functools import partial
 
+from pygit2.enums import FileMode
+
+from harness.errors import GitFailed
 from harness.model.ids import TreeId
-from harness.vcs import overlay
+from harness.vcs import overlay, trees
 from harness.vcs.composed import Composer, Job
 from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Objects
 from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
 from harness.vcs.templates import Template
+from harness.vcs.trees import Entries, Entry
 from harness.vcs.upper import Reader
 from harness.vcs.workspace import copy_index
 
@@ -27,7 +31,14 @@ def fill(place: Place, private: PrivateDir, template: Template, tree: TreeId) ->
     theirs, own = f"{template.path}/index", str(place.index)
     if tree != template.tree:
         copy_index(theirs, own)
-        private.git(place.tree, place.index).run("read-tree", "-m", "-u", template.tree, tree)
+        git = private.git(place.tree, place.index)
+        try:
+            git.run("read-tree", "-m", "-u", template.tree, tree)
+        except GitFailed as failed:
+            if failed.details.get("machine"):
+                raise
+            # Content that git would store otherwise than it is looks changed to it.
+            git.run("read-tree", "--reset", "-u", tree)
     elif time.clock_gettime(_FILE_CLOCK) >= template.second + 1:
         # The index vouches only for files that are older than itself, and from this second on every edit is newer.
         if os.stat(theirs).st_mtime != template.second + 1:  # noqa: PTH116 - for every workspace
@@ -41,6 +52,7 @@ class Layered:
     """Snapshots of overlay workspaces over one object store."""
 
     def __init__(self, objects: Objects, landmarks: Landmarks) -> None:
+        self._objects, self._landmarks = objects, landmarks
         self._reader = Reader(objects, landmarks)
         self._composer = Composer(objects, landmarks)
 
@@ -48,5 +60,27 @@ class Layered:
         self, place: Place, private: PrivateDir, base: TreeId, start: TreeId, left_out: Iterable[str]
     ) -> TreeId | None:
         """The tree of the workspace; None where only git itself can tell."""
-        job = Job(place, private, start, base, place.upper)
+        job = Job(place, private, start, self._with_gitlinks(base, start), place.upper)
         return self._composer.tree(job, partial(self._reader.read, place.upper, start), left_out)
+
+    def _with_gitlinks(self, base: TreeId, start: TreeId) -> TreeId:
+        """The shared checkout's tree with the start point's submodules where both have one.
+
+        A submodule is an empty directory in both, whatever its commit: the upper directory cannot show the difference.
+        """
+        if base == start or not self._landmarks.of(base).gitlinks:
+            return base
+        return self._objects.tree(self._relinked(self._objects.entries(base), self._objects.entries(start)))
+
+    def _relinked(self, base: Entries, start: Entries) -> Entries:
+        edits: dict[bytes, Entry | None] = {}
+        for name in trees.differing(base, start):
+            one, other = base.get(name), start.get(name)
+            if one is None or other is None:
+                continue
+            if trees.is_gitlink(one) and trees.is_gitlink(other):
+                edits[name] = other
+            elif trees.is_tree(one) and trees.is_tree(other) and self._landmarks.of(trees.oid(one)).gitlinks:
+                below = self._relinked(self._objects.below(one), self._objects.below(other))
+                edits[name] = trees.made(FileMode.TREE, name, self._objects.tree(below))
+        return trees.edited(base, edits)

@@ -80,12 +80,13 @@ class Objects:
 
         libgit2's own diff would read the user's configuration.
         """
-        kinds: dict[bytes, Kind] = {}
-        waiting = [(b"", self.entries(self.tree_of(old)), self.entries(self.tree_of(new)))]
-        while waiting:
-            waiting += self._compare(*waiting.pop(), kinds)
-        shown = {text(path): kind for path, kind in kinds.items()}
+        shown = {text(path): _kind(was, now) for path, was, now in self._differences(old, new)}
         return tuple(Change(shown[path], path) for path in sorted(shown))
+
+    @translated("comparing trees")
+    def differences(self, old: str, new: str) -> list[tuple[bytes, Entry | None, Entry | None]]:
+        """The same with the bytes of each path and its entries; no entry is a directory."""
+        return list(self._differences(old, new))
 
     @translated("writing a tree")
     def with_file(self, tree: TreeId, path: str, content: bytes) -> TreeId:
@@ -111,6 +112,11 @@ class Objects:
         """Every regular file of a tree or commit, with its path."""
         with translated("reading a tree"):
             yield from self._files(self._root(tree), "")
+
+    @translated("writing a tree")
+    def with_entries(self, tree: TreeId, edits: Mapping[bytes, Entry | None]) -> TreeId:
+        """The tree with an entry set, or taken away by None, at each of these paths."""
+        return self.tree(self._edited(self.entries(tree), edits))
 
     @translated("reading a tree")
     def paths(self, oid: str) -> tuple[str, ...]:
@@ -173,6 +179,20 @@ class Objects:
             self._roots.clear()
         self._roots[commit] = tree
 
+    def _edited(self, entries: Entries, edits: Mapping[bytes, Entry | None]) -> Entries:
+        here: dict[bytes, Entry | None] = {}
+        deeper: dict[bytes, dict[bytes, Entry | None]] = {}
+        for path, entry in edits.items():
+            name, _, rest = path.partition(b"/")
+            if rest:
+                deeper.setdefault(name, {})[rest] = entry
+            else:
+                here[name] = entry
+        for name, below in deeper.items():
+            made = self._edited(self.below(entries.get(name)), below)
+            here[name] = trees.made(FileMode.TREE, name, self.tree(made)) if made else None
+        return trees.edited(entries, here)
+
     def _nested(self, folder: Mapping[bytes, Any]) -> TreeId:
         made: dict[bytes, Entry | None] = {
             name: trees.made(FileMode.TREE, name, self._nested(item))
@@ -189,21 +209,20 @@ class Objects:
             else:
                 yield prefix + name
 
-    def _compare(
-        self, prefix: bytes, before: Entries, after: Entries, kinds: dict[bytes, Kind]
-    ) -> list[tuple[bytes, Entries, Entries]]:
-        """Notes what became of files; returns the directories below, which an agent may have made very deep."""
-        below = []
-        for name in trees.differing(before, after):
-            old, new = before.get(name), after.get(name)
-            path = prefix + name
-            if (old is not None and trees.is_tree(old)) or (new is not None and trees.is_tree(new)):
-                below.append((path + b"/", self.below(old), self.below(new)))
-            was = old is not None and not trees.is_tree(old)
-            now = new is not None and not trees.is_tree(new)
-            if was or now:
-                kinds[path] = Kind.MODIFIED if was and now else Kind.ADDED if now else Kind.DELETED
-        return below
+    def _differences(self, old: str, new: str) -> Iterator[tuple[bytes, Entry | None, Entry | None]]:
+        """Without recursion: an agent may have made directories very deep."""
+        waiting = [(b"", self.entries(self.tree_of(old)), self.entries(self.tree_of(new)))]
+        while waiting:
+            prefix, before, after = waiting.pop()
+            for name in trees.differing(before, after):
+                one, other = before.get(name), after.get(name)
+                path = prefix + name
+                if (one is not None and trees.is_tree(one)) or (other is not None and trees.is_tree(other)):
+                    waiting.append((path + b"/", self.below(one), self.below(other)))
+                was = None if one is None or trees.is_tree(one) else one
+                now = None if other is None or trees.is_tree(other) else other
+                if was is not None or now is not None:
+                    yield path, was, now
 
     def _root(self, oid: str) -> Any:
         return self._get(oid).peel(pygit2.Tree)
@@ -231,6 +250,8 @@ class Objects:
         try:
             found, raw = self._odb.read(oid)
         except KeyError:
+            if oid == EMPTY_TREE:
+                return b""  # git knows it without an object
             raise _missing(oid) from None
         if found != kind:
             raise ValueError(f"object {oid} is no {kind.name.lower()}")
@@ -241,6 +262,10 @@ class Objects:
         if found is None:
             raise _missing(oid)
         return found
+
+
+def _kind(was: Entry | None, now: Entry | None) -> Kind:
+    return Kind.ADDED if was is None else Kind.DELETED if now is None else Kind.MODIFIED
 
 
 def _missing(oid: str) -> GitFailed:

@@ -50,6 +50,7 @@ from harness.vcs.spares import Spares
 from harness.vcs.sparse import Area, Sparse
 from harness.vcs.tamper import Tripwire
 from harness.vcs.templates import Templates
+from harness.vcs.unconverted import Unconverted
 
 
 class Repository:
@@ -66,6 +67,7 @@ class Repository:
         self._layered = layered.Layered(self._objects, self._landmarks)
         self._compared = Compared(self._objects, self._landmarks)
         self._sparse = Sparse(self._objects, self._landmarks)
+        self._unconverted = Unconverted(self._objects, self._landmarks)
         self._merger = Merger(self._objects, self._landmarks)
         self._background = Background()
         self._templates = Templates(self.state_dir / "_templates", self._objects, self._landmarks, self._background.do)
@@ -271,7 +273,9 @@ class Repository:
         """The files as they are, as a commit on the workspace's start point."""
         run = RunId(workspace.path.parent.parent.name)
         start_tree = self.tree_of(workspace.start)
-        taken = self._take(self._place(run, workspace.name), workspace, start_tree)
+        place = self._place(run, workspace.name)
+        taken = self._take(place, workspace, start_tree)
+        taken.tree = self._unconverted.kept(self._private_of(run), place.tree, place.index, start_tree, taken.tree)
         made = self.commit(taken.tree, (workspace.start,), message, when)
         kept, told = self._agent_commits(run, workspace)
         return Snapshot(
