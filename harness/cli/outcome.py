@@ -66,8 +66,12 @@ def finish(
     land: bool = False,
     as_json: bool,
     jsonl: bool = False,
+    advise: bool = True,
 ) -> int:
-    """The end of a run as an exit status; lands first when that was asked for and everything succeeded."""
+    """The end of a run as an exit status; lands first when that was asked for and everything succeeded.
+
+    Without `advise`, the caller says what can be done next.
+    """
     refused: OrchestrixError | None = None
     if land and state.status is RunStatus.SUCCEEDED:
         try:
@@ -79,7 +83,7 @@ def finish(
     if as_json:
         _envelope(data, state, refused)
     elif not jsonl:
-        _people(project, state)
+        _people(project, state, asked=land and refused is None and state.status is RunStatus.SUCCEEDED, advise=advise)
         if refused is not None:
             output.failure(refused, as_json=False)
     return code
@@ -112,7 +116,7 @@ def _failure(state: RunState) -> OrchestrixError:
     )
 
 
-def _people(project: Project, state: RunState) -> None:
+def _people(project: Project, state: RunState, *, asked: bool, advise: bool) -> None:
     if state.final_response:
         output.line(state.final_response + "\n")
     for step in state.ordered():
@@ -123,8 +127,10 @@ def _people(project: Project, state: RunState) -> None:
     if state.waiting is not None:
         output.line(f"waits: {state.waiting}")
         output.line(f"next: {view.next_step(state)}")
-    elif state.landed and state.landed == state.head:
+    elif asked or (state.landed and state.landed == state.head):
         landed(project, state)
+    elif not advise:
+        pass
     elif state.status is RunStatus.SUCCEEDED:
         output.line(f"next: git diff {state.base[:12]} {branch}; orchestrix land {state.run_id}")
     else:
@@ -133,7 +139,10 @@ def _people(project: Project, state: RunState) -> None:
 
 def landed(project: Project, state: RunState) -> None:
     """What a landing moved, and the way back."""
-    made = state.landings[-1]
+    made = landing.last(state)
+    if made is None:
+        output.line(f"nothing to land: the result of run {state.run_id} changes no file")
+        return
     branch, old, new = RefName(made["target"]).short, made["old"], made["new"]
     if old == new:
         output.line(f"{branch} was at {new[:12]} already; nothing moved")

@@ -5,8 +5,10 @@ Each is announced in the log, then done, then told. What a death leaves in betwe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
+from typing import Any
 
 from harness.engine import failpoints
 from harness.errors import Busy, LandingRefused, NotFound, OrchestrixError, UsageError
@@ -19,7 +21,10 @@ from harness.wiring import Project, holder
 
 
 def land(project: Project, run_id: RunId, into: str | None = None, *, partial: bool = False) -> RunState:
-    """Fast-forwards the target to the integrated result, or raises LandingRefused with the reason."""
+    """Fast-forwards the target to the integrated result, or raises LandingRefused with the reason.
+
+    A result that changes no file of the branch moves nothing: nobody wants its empty commits.
+    """
     state, target = _landable(project, run_id, into, partial=partial)
     settle(project)
     lease = project.store.acquire(run_id, holder())
@@ -35,6 +40,8 @@ def land(project: Project, run_id: RunId, into: str | None = None, *, partial: b
             )
         if old == new:
             return _landed_already(project, lease, state, target)
+        if old is not None and project.repository.tree_of(old) == project.repository.tree_of(new):
+            return state
         _append(project, lease, ev.LandingStarted(target=target, old=old, new=new))
         try:
             project.repository.fast_forward(
@@ -47,6 +54,11 @@ def land(project: Project, run_id: RunId, into: str | None = None, *, partial: b
         return _append(project, lease, ev.RunLanded(target=target, old=old, new=new))
     finally:
         project.store.release(lease)
+
+
+def last(state: RunState) -> Mapping[str, Any] | None:
+    """The landing of the run's result that stands and was made last; None when there was nothing to land."""
+    return state.landings[-1] if state.landings and state.landings[-1]["new"] == state.head else None
 
 
 def _landed_already(project: Project, lease: Lease, state: RunState, target: RefName) -> RunState:

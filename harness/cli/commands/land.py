@@ -29,13 +29,13 @@ def register(app: App) -> None:
         if not as_json:
             outcome.landed(project, state)
             return
-        made = state.landings[-1]
+        made = landing.last(state) or {"target": state.target, "old": None, "new": None}
         output.emit(
             {
                 "run_id": state.run_id,
-                "target": RefName(made["target"]).short,
+                "target": RefName(made["target"]).short if made["target"] else None,
                 "old": made["old"],
                 "head": made["new"],
-                "undo": f"orchestrix undo {state.run_id}",
+                "undo": f"orchestrix undo {state.run_id}" if made["new"] else None,
             }
         )
