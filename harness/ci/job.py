@@ -80,7 +80,7 @@ class Job:
 
         state = start.start(project, wanted, order.wish, note)
         if order.land and state.status is RunStatus.SUCCEEDED:
-            landing.land(project, RunId(state.run_id), order.wish.into)
+            landing.land(project, RunId(state.run_id))
 
     def _claim(self, folder: Path | None) -> None:
         if folder is not None:

@@ -36,6 +36,7 @@ COMMANDS = (
     "report",
     "diff",
     "land",
+    "undo",
     "clean",
     "restore",
     "record",

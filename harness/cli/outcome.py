@@ -12,7 +12,7 @@ from harness.engine.create import Request
 from harness.engine.journal import Watch
 from harness.errors import Exit, OrchestrixError, Retry
 from harness.model import view
-from harness.model.ids import RefName, RunId
+from harness.model.ids import CommitId, RefName, RunId
 from harness.model.lifecycle import RunStatus
 from harness.model.state import RunState, StepState
 from harness.runs import land as landing
@@ -64,15 +64,18 @@ def finish(
     state: RunState,
     *,
     land: bool = False,
-    into: str | None = None,
     as_json: bool,
     jsonl: bool = False,
+    advise: bool = True,
 ) -> int:
-    """The end of a run as an exit status; lands first when that was asked for and everything succeeded."""
+    """The end of a run as an exit status; lands first when that was asked for and everything succeeded.
+
+    Without `advise`, the caller says what can be done next.
+    """
     refused: OrchestrixError | None = None
     if land and state.status is RunStatus.SUCCEEDED:
         try:
-            state = landing.land(project, RunId(state.run_id), into)
+            state = landing.land(project, RunId(state.run_id))
         except OrchestrixError as error:
             refused = error
     code = refused.exit_code if refused else state.exit_code or 0
@@ -80,7 +83,7 @@ def finish(
     if as_json:
         _envelope(data, state, refused)
     elif not jsonl:
-        _people(state)
+        _people(project, state, asked=land and refused is None and state.status is RunStatus.SUCCEEDED, advise=advise)
         if refused is not None:
             output.failure(refused, as_json=False)
     return code
@@ -113,7 +116,7 @@ def _failure(state: RunState) -> OrchestrixError:
     )
 
 
-def _people(state: RunState) -> None:
+def _people(project: Project, state: RunState, *, asked: bool, advise: bool) -> None:
     if state.final_response:
         output.line(state.final_response + "\n")
     for step in state.ordered():
@@ -124,12 +127,30 @@ def _people(state: RunState) -> None:
     if state.waiting is not None:
         output.line(f"waits: {state.waiting}")
         output.line(f"next: {view.next_step(state)}")
-    elif state.landed and state.landed == state.head:
-        output.line(f"landed on {RefName(state.target or '').short} at {state.landed[:12]}")
+    elif asked or (state.landed and state.landed == state.head):
+        landed(project, state)
+    elif not advise:
+        pass
     elif state.status is RunStatus.SUCCEEDED:
         output.line(f"next: git diff {state.base[:12]} {branch}; orchestrix land {state.run_id}")
     else:
         output.line(f"next: orchestrix report {state.run_id}; orchestrix retry {state.run_id} STEP")
+
+
+def landed(project: Project, state: RunState) -> None:
+    """What a landing moved, and the way back."""
+    made = landing.last(state)
+    if made is None:
+        output.line(f"nothing to land: the result of run {state.run_id} changes no file")
+        return
+    branch, old, new = RefName(made["target"]).short, made["old"], made["new"]
+    if old == new:
+        output.line(f"{branch} was at {new[:12]} already; nothing moved")
+        return
+    output.line(f"{branch}: {old[:12] if old else 'new branch'}..{new[:12]}")
+    for row in project.repository.stat(CommitId(old or state.base), CommitId(new)).splitlines():
+        output.line(row)
+    output.line(f"way back, while nothing came after it: orchestrix undo {state.run_id}")
 
 
 def _row(step: StepState) -> str:

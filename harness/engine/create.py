@@ -31,6 +31,7 @@ class Request:
     target: RefName | None
     options: Options
     nest: Nest | None = None
+    target_at: CommitId | None = None
 
 
 def new_run_id(now: datetime, request: Request, *, fixed: bool) -> RunId:
@@ -50,6 +51,7 @@ def run(parts: Parts, lease: Lease, request: Request) -> None:
             plan_digest=request.plan_digest,
             base=request.base,
             target=request.target,
+            target_at=request.target_at,
             integration_ref=integration_branch(run_id),
             options=request.options.as_dict(),
             parent_run=request.nest.parent_run if request.nest else None,

@@ -28,6 +28,7 @@ def _created_run(state: RunState, fact: ev.RunCreated, ts: str) -> RunState:
         base=fact.base,
         head=fact.base,
         target=fact.target,
+        target_at=fact.target_at,
         integration_ref=fact.integration_ref,
         options=fact.options,
         budget=fact.options.get("budget", {}),
@@ -77,8 +78,24 @@ def _finished(state: RunState, fact: ev.RunFinished, ts: str) -> RunState:
     )
 
 
-def _landed(state: RunState, fact: ev.RunLanded, _ts: str) -> RunState:
-    return evolved(state, landed=fact.new, target=fact.target)
+def _moving(state: RunState, fact: ev.LandingStarted | ev.UndoStarted, _ts: str) -> RunState:
+    undo = isinstance(fact, ev.UndoStarted)
+    return evolved(state, landing={"target": fact.target, "old": fact.old, "new": fact.new, "undo": undo})
+
+
+def _stopped(state: RunState, _fact: ev.LandingStopped, _ts: str) -> RunState:
+    return evolved(state, landing=None)
+
+
+def _landed(state: RunState, fact: ev.RunLanded, ts: str) -> RunState:
+    made = {"target": fact.target, "old": fact.old, "new": fact.new, "at": ts}
+    others = tuple(item for item in state.landings if item["target"] != fact.target)
+    return evolved(state, landed=fact.new, target=fact.target, landings=(*others, made), landing=None)
+
+
+def _undone(state: RunState, fact: ev.LandingUndone, _ts: str) -> RunState:
+    left = tuple(item for item in state.landings if item["target"] != fact.target)
+    return evolved(state, landed=left[-1]["new"] if left else None, landings=left, landing=None)
 
 
 HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {
@@ -87,5 +104,9 @@ HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {
     ev.PlanChangeAccepted: _plan_changed,
     ev.RunCancelled: _cancelled,
     ev.RunFinished: _finished,
+    ev.LandingStarted: _moving,
+    ev.UndoStarted: _moving,
+    ev.LandingStopped: _stopped,
     ev.RunLanded: _landed,
+    ev.LandingUndone: _undone,
 }

@@ -94,6 +94,9 @@ class RunState:
     options: Mapping[str, Any] = field(default_factory=dict)
     exit_code: int | None = None
     landed: str | None = None
+    target_at: str | None = None  # where the target was when the run began
+    landings: tuple[Mapping[str, Any], ...] = ()  # those that stand, oldest first: target, old, new, at
+    landing: Mapping[str, Any] | None = None  # a landing, or its undoing, that was announced and has no outcome yet
     created_at: str = ""
     finished_at: str | None = None
     coordinators: int = 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from importlib import resources
@@ -37,15 +39,24 @@ def make(directory: Path | None) -> Path:
     return root
 
 
+def program() -> str:
+    """What a person types to start this program again from any directory."""
+    called = Path(sys.argv[0])
+    found = shutil.which("orchestrix")
+    if found is not None and called.exists() and Path(found).samefile(called):
+        return "orchestrix"
+    if called.name == "orchestrix":
+        return shlex.quote(str(called.absolute()))
+    return f"{shlex.quote(sys.executable)} -m harness"
+
+
 def judge(state: RunState, say: Callable[[str], None], root: Path) -> int:
     """The demo succeeds when exactly its deliberate conflict failed."""
     outcomes = [step.close_reason for step in state.ordered()]
     say("")
     say(f"The repository is {root}. Look around:")
-    for command in ("status", "report --step 3", "events", "audit", "land --partial"):
-        say(
-            f"  orchestrix {command.split()[0]} latest {' '.join(command.split()[1:])} -C {root}".replace("  -C", " -C")
-        )
+    for command in ("status", "report latest --step 3", "events", "audit", "land --partial", "undo"):
+        say(f"  {program()} {command} -C {shlex.quote(str(root))}")
     if outcomes == ["merged", "merged", "merged", "merge_conflict"] and state.exit_code == Exit.CONFLICT:
         say("As intended: three steps were merged, the fourth conflicted, failed and kept its work (run exit code 4).")
         return Exit.OK

@@ -44,6 +44,7 @@ def examine(start: Path, *, ask_model: bool = False) -> list[Finding]:
         ("workspace", _workspaces),
         ("model", functools.partial(_model, ask=ask_model)),
         ("log", _log),
+        ("landing", _landings),
         ("leftovers", _leftovers),
     )
     for name, check in checks:
@@ -121,6 +122,13 @@ def _log(project: Project) -> Iterator[Finding]:
         yield Finding("log", False, f"{len(broken)} runs do not verify; {run}: {problems[0]}", "see `orchestrix audit`")
     else:
         yield Finding("log", True, f"{len(project.reading.run_ids())} runs, intact")
+
+
+def _landings(project: Project) -> Iterator[Finding]:
+    for checkout, left in project.repository.unfinished_landings():
+        told = f"a landing of run {left.run} in {checkout} is not finished: {left.branch} from {left.old[:12]} to {left.new[:12]}"
+        hint = f"if none is going on, `orchestrix land {left.run}` or `orchestrix undo` settles it"
+        yield Finding("landing", False, told, hint, needed=False)
 
 
 def _leftovers(project: Project) -> Iterator[Finding]:

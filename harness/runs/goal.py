@@ -26,12 +26,14 @@ def request(project: Project, goal: str, terms: Terms, wish: Wish) -> create.Req
         "max_steps": bounds.max_steps,
         "context": terms.context,
     }
+    branch = start.target(project, wish)
     return create.Request(
         plan=Plan.model_construct(version=1, goal=goal, steps=[]),
         schedule=Schedule((), (), ()),
         plan_path="",
         plan_digest=hashlib.sha256(goal.encode()).hexdigest(),
         base=start.base(project, None, wish),
-        target=start.target(project, wish),
+        target=branch,
+        target_at=project.repository.read_ref(branch) if branch else None,
         options=start.options(project, {}, wish, asked),
     )

@@ -39,13 +39,15 @@ def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
     if project.recording is None:
         _agents_exist(project, loaded)
     replayed = _replayed(project, loaded.plan)
+    branch = target(project, wish)
     return create.Request(
         plan=loaded.plan,
         schedule=loaded.schedule,
         plan_path=loaded.path if loaded.path == "-" else str(Path(loaded.path).resolve()),
         plan_digest=loaded.digest,
         base=found,
-        target=target(project, wish),
+        target=branch,
+        target_at=project.repository.read_ref(branch) if branch else None,
         options=replace(options(project, loaded.plan.budget.as_dict(), wish), replay=replayed),
     )
 

@@ -73,7 +73,8 @@ class Answer:
         if self.code < 0:
             return f"it was ended by signal {-self.code}"
         causes = [line for line in self._lines if line.startswith(("fatal:", "error:"))]
-        return (causes or self._lines or [f"exit status {self.code}"])[-1]
+        said = [line for line in self._lines if not line.startswith("hint:")]  # git's advice is no cause
+        return (causes or said or [f"exit status {self.code}"])[-1]
 
     @property
     def machine_fault(self) -> str:
@@ -151,9 +152,15 @@ class Git:
     alternate: Path | None = None
     user_config: bool = False
 
-    def run(self, *args: str | bytes, stdin: bytes = b"", ok: Collection[int] = (0,)) -> Answer:
-        """Runs git to its end; raises GitFailed, with git's own last line, for an exit status not in `ok`."""
-        answer = execute(self.argv(*args), env=self.environment(), cwd=self.work_tree or self.git_dir, stdin=stdin)
+    def run(
+        self, *args: str | bytes, stdin: bytes = b"", ok: Collection[int] = (0,), keeping: int | None = None
+    ) -> Answer:
+        """Runs git to its end; raises GitFailed, with git's own last line, for an exit status not in `ok`.
+
+        Git holds the descriptor `keeping` while it runs, also when this process dies before it.
+        """
+        where = self.work_tree or self.git_dir
+        answer = execute(self.argv(*args), env=self.environment(), cwd=where, stdin=stdin, keeping=keeping)
         return _checked(answer, args, ok)
 
     def begin(self, *args: str, keeping: int) -> Errand:
@@ -228,10 +235,21 @@ def ask(*args: str, cwd: Path) -> Answer:
     return execute(["git", *_OPTIONS, *args], env=env, cwd=cwd)
 
 
-def execute(argv: list[str | bytes], *, env: Mapping[str, str], cwd: Path, stdin: bytes = b"") -> Answer:
+def execute(
+    argv: list[str | bytes], *, env: Mapping[str, str], cwd: Path, stdin: bytes = b"", keeping: int | None = None
+) -> Answer:
     """Starts one process and waits for it; raises EnvironmentProblem when it cannot start, GitFailed when it hangs."""
     try:
-        done = subprocess.run(argv, env=env, cwd=cwd, input=stdin, capture_output=True, check=False, timeout=TIMEOUT_S)
+        done = subprocess.run(
+            argv,
+            env=env,
+            cwd=cwd,
+            input=stdin,
+            capture_output=True,
+            check=False,
+            timeout=TIMEOUT_S,
+            pass_fds=() if keeping is None else (keeping,),
+        )
     except FileNotFoundError as error:
         if not cwd.is_dir():
             raise EnvironmentProblem(f"{cwd} is not a directory", hint="name an existing directory") from error

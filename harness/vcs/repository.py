@@ -35,6 +35,7 @@ from harness.vcs import (
 )
 from harness.vcs import workspace as worktrees
 from harness.vcs.background import Background
+from harness.vcs.checkout_move import IsOurs, Move
 from harness.vcs.compared import Compared
 from harness.vcs.effective import Effective
 from harness.vcs.git import Git
@@ -372,13 +373,48 @@ class Repository:
                 raise NotFound(f"the parent was not sealed for run {run}", hint="call seal_parent first")
             return self._tripwires[run].drift()
 
-    def fast_forward(self, branch: RefName, new: CommitId) -> CommitId | None:
+    def check_landing(self, branch: RefName, new: CommitId) -> CommitId | None:
+        """Where the branch is; raises LandingRefused when it cannot be moved forward to `new`. Files are not looked at."""
+        return land.check(self.layout, self._refs, branch, new)
+
+    def fast_forward(
+        self, branch: RefName, new: CommitId, run: str = "", is_ours: IsOurs = land.never_ours
+    ) -> CommitId | None:
         """Moves the branch, and the checkout that it is checked out in; returns where it was; raises LandingRefused."""
+        wanted = Move(branch, "", new, run, f"orchestrix land {run}".rstrip())
         with self._lock:
-            old = land.fast_forward(self.layout, self._refs, branch, new)
-            for wire in self._tripwires.values():
-                wire.arm()
+            old = land.fast_forward(self.layout, self._refs, wanted, is_ours)
+            self._rearm()
             return old
+
+    def take_back(self, branch: RefName, now: CommitId, to: CommitId | None, run: str) -> None:
+        """Moves the branch back from `now`, with its checkout; without `to` the branch goes. Raises LandingRefused."""
+        with self._lock:
+            land.take_back(self.layout, self._refs, Move(branch, now, to or "", run, f"orchestrix undo {run}"))
+            self._rearm()
+
+    def unfinished_landings(self) -> list[tuple[Path, Move]]:
+        """Checkouts whose landing was interrupted, or is going on now, and what it was."""
+        return [(spot.root, left) for spot, left in land.remains(self.layout)]
+
+    def settle_landings(self) -> list[Move]:
+        """Finishes interrupted landings whose branch had moved, and takes the others back."""
+        with self._lock:
+            settled = land.settle(self.layout)
+            self._rearm()
+            return settled
+
+    def stat(self, old: CommitId, new: CommitId) -> str:
+        """What differs, for people: one line for each file, and a sum."""
+        return (
+            Git(self.common_dir)
+            .run("diff", "--stat=80", "--no-ext-diff", "--no-color", old, new, "--")
+            .out.decode("utf-8", "replace")
+        )
+
+    def _rearm(self) -> None:
+        for wire in self._tripwires.values():
+            wire.arm()
 
     # The record
 

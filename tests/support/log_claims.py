@@ -141,12 +141,19 @@ def fold(log: Log) -> tuple[Row, dict[str, Row]]:
     """The rows that these events make: the run's, and each sub-agent's."""
     run: Row = {"run_id": log.run_id}
     agents: dict[str, Row] = {}
+    standing: dict[str, str] = {}  # landings that were not undone, oldest first
     for event in log.events:
         kind, payload = event["type"], event["payload"]
         _set(run, RUN_COLUMNS.get(kind, {}), payload)
         run |= {"last_seq": event["seq"], "last_hash": event["hash"]}
         if kind in ("run.created", "run.started"):
             run |= {"status": "running", "exit_code": None, "finished_at": None}
+        if kind == "run.landed":
+            standing = {key: at for key, at in standing.items() if key != payload["target"]}
+            standing[payload["target"]] = payload["new"]
+        if kind == "run.landing_undone":
+            standing.pop(payload["target"], None)
+            run["landed"] = next(reversed(standing.values()), None)
         if kind == "run.cancelled":
             run["status"] = "cancelled"
         if kind == "run.waiting":

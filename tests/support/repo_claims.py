@@ -115,12 +115,18 @@ def kept_work(log: Log, repo: Repository) -> Iterator[str]:
 
 
 def landing(log: Log, repo: Repository) -> Iterator[str]:
-    """A landed target holds what was integrated; nobody has moved it back behind that."""
+    """A landed target holds what was integrated; nobody has moved it back behind that, unless the log says so."""
+    standing: dict[str, str] = {}
     gated = [log.created["base"], *(event["payload"]["merge_commit"] for event in log.of("agent.worktree_merged"))]
-    for event in log.of("run.landed"):
+    for event in log.of("run.landed", "run.landing_undone"):
         target, new = event["payload"]["target"], event["payload"]["new"]
+        if event["type"] == "run.landing_undone":
+            standing.pop(target, None)
+            continue
+        standing[target] = new
         if new not in gated:
             yield f"I6: {target} was landed at {new[:12]}, which no gate passed"
+    for target, new in standing.items():
         if target not in repo.refs or repo.ask("rev-list", "--max-count=1", new, f"^{repo.refs[target]}"):
             yield f"I2: {target} does not hold the landed {new[:12]}"
 

@@ -46,4 +46,4 @@ def register(app: App) -> None:
         outcome.notices(project)
         with outcome.watching(project, as_json=as_json, jsonl=jsonl, quiet=quiet) as watch:
             state = start.start(project, wanted, wish, watch)
-        return outcome.finish(project, state, land=land, into=into, as_json=as_json, jsonl=jsonl)
+        return outcome.finish(project, state, land=land, as_json=as_json, jsonl=jsonl)

@@ -30,5 +30,5 @@ def register(app: App) -> None:
         wanted = start.request(project, plans.load(str(root / ".orchestrix" / "demo.yaml"), root), wish)
         with outcome.watching(project, as_json=as_json, quiet=False) as watch:
             state = start.start(project, wanted, wish, watch)
-        outcome.finish(project, state, as_json=as_json)
+        outcome.finish(project, state, as_json=as_json, advise=False)
         return demonstrating.judge(state, output.say, root)

@@ -19,14 +19,23 @@ def register(app: App) -> None:
         as_json: Json = False,
     ) -> None:
         """Fast-forward the branch, and the checkout it is checked out in, or refuse with the reason."""
-        from harness.model.ids import RefName  # noqa: PLC0415 - loaded with the log
+        from harness.cli import outcome  # noqa: PLC0415 - loaded with the log
+        from harness.model.ids import RefName  # noqa: PLC0415 - as above
         from harness.runs import land as landing  # noqa: PLC0415 - as above
         from harness.wiring import Project  # noqa: PLC0415 - as above
 
         project = Project.at(options.here(directory))
         state = landing.land(project, project.find_run(run), into, partial=partial)
-        target = RefName(state.target or "").short
-        if as_json:
-            output.emit({"run_id": state.run_id, "target": target, "head": state.landed})
-        else:
-            output.line(f"{target} is at {(state.landed or '')[:12]} now")
+        if not as_json:
+            outcome.landed(project, state)
+            return
+        made = landing.last(state) or {"target": state.target, "old": None, "new": None}
+        output.emit(
+            {
+                "run_id": state.run_id,
+                "target": RefName(made["target"]).short if made["target"] else None,
+                "old": made["old"],
+                "head": made["new"],
+                "undo": f"orchestrix undo {state.run_id}" if made["new"] else None,
+            }
+        )

@@ -57,6 +57,9 @@ from harness.model.events.nested import (
     SubagentSpawned,
 )
 from harness.model.events.run import (
+    LandingStarted,
+    LandingStopped,
+    LandingUndone,
     OverlapAllowed,
     ParentChanged,
     ParentTampered,
@@ -66,6 +69,7 @@ from harness.model.events.run import (
     RunFinished,
     RunLanded,
     RunStarted,
+    UndoStarted,
 )
 from harness.model.events.speculation import (
     AHEAD,
@@ -124,6 +128,9 @@ __all__ = [
     "IntegrationFailed",
     "IntegrationRefused",
     "IntegrationStarted",
+    "LandingStarted",
+    "LandingStopped",
+    "LandingUndone",
     "Line",
     "ModelAnswered",
     "ModelGaveUp",
@@ -168,6 +175,7 @@ __all__ = [
     "TaskSucceeded",
     "ToolCalled",
     "ToolDenied",
+    "UndoStarted",
     "WorkClassified",
     "WorkKept",
     "WorkflowCheckpoint",

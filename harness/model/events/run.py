@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from harness.model.events.fact import Fact
+from harness.model.events.fact import Fact, line
 
 
 class RunCreated(Fact):
@@ -20,6 +20,7 @@ class RunCreated(Fact):
     options: dict[str, Any] = field(default_factory=dict)
     parent_run: str | None = None
     parent_task: str | None = None
+    target_at: str | None = None  # where the branch to land on was; None when it did not exist
     within: dict[str, Any] | None = None  # of a nested run: the contract that its contracts are never wider than
 
     @property
@@ -81,6 +82,55 @@ class RunFinished(Fact):
     @property
     def summary(self) -> str:
         return f"{self.status}: {self.merged} merged, {self.failed} failed (exit {self.exit_code})"
+
+
+class LandingStarted(Fact):
+    """Announced before a branch of the user's moves; `old` None when the branch does not exist yet."""
+
+    type = "run.landing_started"
+    target: str
+    old: str | None
+    new: str
+
+    @property
+    def summary(self) -> str:
+        return f"landing on {self.target}: {(self.old or 'nothing')[:12]} to {self.new[:12]}"
+
+
+class UndoStarted(Fact):
+    """Announced before a landing is taken back; `new` None when the landing had made the branch."""
+
+    type = "run.undo_started"
+    target: str
+    old: str
+    new: str | None
+
+    @property
+    def summary(self) -> str:
+        return f"taking {self.target} back to {(self.new or 'nothing')[:12]}"
+
+
+class LandingUndone(Fact):
+    type = "run.landing_undone"
+    target: str
+    old: str
+    new: str | None
+
+    @property
+    def summary(self) -> str:
+        return f"{self.target} is back at {(self.new or 'nothing')[:12]}"
+
+
+class LandingStopped(Fact):
+    """What was announced last, a landing or its undoing, did not happen; the branch is where it was."""
+
+    type = "run.landing_stopped"
+    target: str
+    reason: str
+
+    @property
+    def summary(self) -> str:
+        return line(f"{self.target} was not moved: {self.reason}")
 
 
 class RunLanded(Fact):
