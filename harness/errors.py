@@ -8,7 +8,8 @@ OrchestrixError                 exit  retry class
 │   ├── GitFailed                3    terminal   a git call of the harness itself failed
 │   ├── StoreFailed              3    retryable  the store could not be read or written; nothing acted after it
 │   │   └── StoreCorrupt         3    escalate   the log does not verify
-│   └── ConfigInvalid            3    terminal   a settings file is wrong
+│   ├── ConfigInvalid            3    terminal   a settings file is wrong
+│   └── SharedInstall            3    terminal   a linked or copied package leads back to the checkout
 ├── RefMoved                     1    retryable  a compare-and-swap lost
 ├── LandingRefused               4    escalate   the target cannot be fast-forwarded
 ├── ContractViolation            5    terminal   a tool, path or delegation outside the contract
@@ -123,6 +124,12 @@ class StoreCorrupt(StoreFailed):
 
 class ConfigInvalid(EnvironmentProblem):
     code = "config_invalid"
+
+
+class SharedInstall(EnvironmentProblem):
+    """Carries `places`: what leads back."""
+
+    code = "shared_install"
 
 
 class RefMoved(OrchestrixError):
