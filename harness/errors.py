@@ -8,7 +8,8 @@ OrchestrixError                 exit  retry class
 │   ├── GitFailed                3    terminal   a git call of the harness itself failed
 │   ├── StoreFailed              3    retryable  the store could not be read or written; nothing acted after it
 │   │   └── StoreCorrupt         3    escalate   the log does not verify
-│   └── ConfigInvalid            3    terminal   a settings file is wrong
+│   ├── ConfigInvalid            3    terminal   a settings file is wrong
+│   └── SharedInstall            3    terminal   a linked or copied package leads back to the checkout
 ├── RefMoved                     1    retryable  a compare-and-swap lost
 ├── LandingRefused               4    escalate   the target cannot be fast-forwarded
 ├── ContractViolation            5    terminal   a tool, path or delegation outside the contract
@@ -18,7 +19,8 @@ OrchestrixError                 exit  retry class
 ├── IllegalTransition            5    terminal   a lifecycle step that the state machine does not know
 ├── Busy                         6    retryable  another coordinator holds the run
 │   └── Fenced                   6    terminal   this coordinator lost its lease; it must stop
-└── Interrupted                130    retryable  a signal ended the run
+├── Interrupted                130    retryable  a signal ended the run
+└── Internal                    70    escalate   a bug in the harness itself; only the edges (cli, ci) make one
 
 An error says what happened, to which id, and what to do next (`hint`); `code` is stable and machine-readable.
 """
@@ -55,6 +57,7 @@ class Exit:
     VIOLATION = 5
     BUSY = 6
     WAITING = 7
+    INTERNAL = 70
     TIMEOUT = 124
     SIGINT = 130
     SIGTERM = 143
@@ -123,6 +126,12 @@ class StoreCorrupt(StoreFailed):
 
 class ConfigInvalid(EnvironmentProblem):
     code = "config_invalid"
+
+
+class SharedInstall(EnvironmentProblem):
+    """Carries `places`: what leads back."""
+
+    code = "shared_install"
 
 
 class RefMoved(OrchestrixError):
@@ -201,3 +210,16 @@ class Interrupted(OrchestrixError):
     code = "interrupted"
     exit_code = Exit.SIGINT
     retry = Retry.RETRYABLE
+
+
+class Internal(OrchestrixError):
+    """A bug in the harness: no step failed, and the run can be resumed. Carries `crash_file`, and `run_id` if there is one.
+
+    Below the command line and the CI job a bug stays the exception that it is, so that no handler of ours takes it for
+    an error that was foreseen; the engine adds `WHILE_DRIVING` and the run as a note.
+    """
+
+    code = "internal"
+    exit_code = Exit.INTERNAL
+    retry = Retry.ESCALATE
+    WHILE_DRIVING: ClassVar[str] = "while driving run "

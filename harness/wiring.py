@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from harness.model.contract import Contract
     from harness.models.access import Access
     from harness.ports import Agent, Execute, Model, Processes, Store, Tools
+    from harness.vcs.installs import Lead
     from harness.vcs.repository import Repository
 
 LOCAL = Path(".orchestrix") / "local"
@@ -196,8 +197,26 @@ class Project:
             guard = Guard(frozenset() if enabled else frozenset(GUARDED_TOOLS), owned_only=True)
         return Broker(contract, workspace, execute, on_tool, guard=guard, servers=servers)
 
+    @cached_property
+    def shared_installs(self) -> Sequence[Lead]:
+        """What workspaces get from the checkout that leads back to it: checks would test the checkout instead."""
+        settings = self.settings
+        if not (settings.workspace_copy or settings.workspace_link or (self.root / ".worktreeinclude").is_file()):
+            return ()
+        from harness.vcs import installs  # noqa: PLC0415 - most workspaces get nothing
+
+        return installs.leads(self.root, settings.workspace_copy, settings.workspace_link)
+
+    def require_separate_installs(self) -> None:
+        """Raises SharedInstall, before anything is made, where a workspace would get the checkout's own packages."""
+        if self.shared_installs:
+            from harness.vcs import installs  # noqa: PLC0415 - loaded already
+
+            installs.require_none(self.shared_installs)
+
     def parts(self) -> Parts:
         """Everything that the engine is given."""
+        self.require_separate_installs()
         from harness.agents import prompt  # noqa: PLC0415 - only a run needs these
         from harness.engine.parts import Parts  # noqa: PLC0415 - as above
         from harness.orchestrator.drive import drive  # noqa: PLC0415 - as above

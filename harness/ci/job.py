@@ -12,7 +12,7 @@ from harness.ci.result import Result, cases
 from harness.ci.surroundings import Surroundings
 from harness.config.plan_file import LoadedPlan
 from harness.engine.journal import Watch
-from harness.errors import EnvironmentProblem, OrchestrixError
+from harness.errors import EnvironmentProblem, Internal, OrchestrixError
 from harness.model.events import Fact
 from harness.model.ids import RunId
 from harness.model.late import dataclass
@@ -47,12 +47,16 @@ class Job:
     run_id: RunId | None = None
 
     def run(self, watch: Watch, ready: Callable[[Project], None]) -> Result:
-        """To the end, with everything published; an OrchestrixError is part of the result, never raised."""
+        """To the end, with everything published; an error is part of the result, never raised, and so is a bug of ours."""
         error: OrchestrixError | None = None
         try:
             self._drive(watch, ready)
         except OrchestrixError as raised:
             error = raised
+        except OSError:
+            raise
+        except Exception as bug:  # noqa: BLE001 - a bug of ours is published as one
+            error = self._crashed(bug)
         return self._publish(error)
 
     def runner_log(self, result: Result) -> Iterator[str]:
@@ -87,25 +91,30 @@ class Job:
             artifacts.claim(folder)
             self.folder = folder
 
+    def _crashed(self, bug: Exception) -> Internal:
+        from harness.runs import crash  # noqa: PLC0415 - hopefully never
+
+        return crash.report(bug, ("ci", self.order.plan), self.order.directory)
+
     def _publish(self, error: OrchestrixError | None) -> Result:
         """Each part on its own, so that one that fails does not take the others with it."""
         problems: list[OrchestrixError] = []
         result = Result(None, error)
-        with _collecting(problems, "the log"):
+        with self._collecting(problems, "the log"):
             result = self._read(error)
         folder = self.folder
         if folder is not None:
-            with _collecting(problems, str(folder)):
+            with self._collecting(problems, str(folder)):
                 self._archive(folder)
-        with _collecting(problems, "the step summary"):
+        with self._collecting(problems, "the step summary"):
             surroundings.append(self.around.step_summary, page.render(result))
-        with _collecting(problems, "the outputs"):
+        with self._collecting(problems, "the outputs"):
             named = outputs.values(result, str(folder) if folder else "")
             surroundings.append(self.around.outputs, outputs.render(named))
         result = result.without(problems)
         late: list[OrchestrixError] = []
         if folder is not None:
-            with _collecting(late, str(folder)):
+            with self._collecting(late, str(folder)):
                 artifacts.write(folder, result)
         return result.without(late)
 
@@ -127,17 +136,18 @@ class Job:
             artifacts.write_events(folder, self.project.store.events(self.run_id))
             artifacts.copy_archive(folder, self.project.runs_dir / self.run_id)
 
-
-@contextmanager
-def _collecting(problems: list[OrchestrixError], what: str) -> Iterator[None]:
-    try:
-        yield
-    except OrchestrixError as error:
-        problems.append(error)
-    except OSError as error:
-        problems.append(
-            EnvironmentProblem(
-                f"{what} could not be written: {error.strerror or error}",
-                hint="the run itself ended; see `orchestrix status`",
+    @contextmanager
+    def _collecting(self, problems: list[OrchestrixError], what: str) -> Iterator[None]:
+        try:
+            yield
+        except OrchestrixError as error:
+            problems.append(error)
+        except OSError as error:
+            problems.append(
+                EnvironmentProblem(
+                    f"{what} could not be written: {error.strerror or error}",
+                    hint="the run itself ended; see `orchestrix status`",
+                )
             )
-        )
+        except Exception as bug:  # noqa: BLE001 - as above
+            problems.append(self._crashed(bug))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from harness.cli import output, quick, streams
@@ -122,6 +123,7 @@ def _called(argv: list[str]) -> object:
 def run(argv: list[str]) -> int:
     """The exit status of this call; never a traceback for what a user or the environment did."""
     as_json = "--json" in argv
+    output.begin()
     try:
         result = _called(argv)
         sys.stdout.flush()
@@ -132,12 +134,25 @@ def run(argv: list[str]) -> int:
         _told(OrchestrixError("interrupted"), as_json=as_json)
         return Exit.SIGINT
     except OSError as error:
-        problem = EnvironmentProblem(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
-        return _told(problem, as_json=as_json)
-    except Exception as error:
-        if not hasattr(error, "format_message"):
-            raise
-        return _told(UsageError(error.format_message(), hint="see orchestrix --help"), as_json=as_json)
+        machine = EnvironmentProblem(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
+        return _told(machine, as_json=as_json)
+    except Exception as error:  # noqa: BLE001 - a mistake that Typer found, or a bug
+        problem = _unforeseen(error, argv)
+        return _told(problem, as_json=as_json and not output.told_by_envelope())
+
+
+def _unforeseen(error: Exception, argv: list[str]) -> OrchestrixError:
+    if hasattr(error, "format_message"):
+        return UsageError(error.format_message(), hint="see orchestrix --help")
+    from harness.runs import crash  # noqa: PLC0415 - hopefully never
+
+    return crash.report(error, argv, _directory(argv))
+
+
+def _directory(argv: list[str]) -> Path:
+    """The directory that the call worked on."""
+    named = argv[argv.index("-C") + 1 :][:1] if "-C" in argv else []
+    return Path(*named).resolve()
 
 
 def _told(error: OrchestrixError, *, as_json: bool) -> int:

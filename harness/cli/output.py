@@ -13,9 +13,29 @@ from harness.model.visible import visible
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
+_envelopes = 0
+
+
+def begin() -> None:
+    """A new call: no envelope has been printed yet."""
+    global _envelopes  # noqa: PLW0603 - one stdout, one count
+    _envelopes = 0
+
+
+def told_by_envelope() -> bool:
+    """Whether this call has printed its one envelope: what goes wrong after it is told on stderr."""
+    return bool(_envelopes)
+
+
+def _count_envelope() -> None:
+    global _envelopes  # noqa: PLW0603 - as above
+    _envelopes += 1
+
+
 def emit(data: dict[str, Any]) -> None:
     """The success envelope on stdout."""
     sys.stdout.write(as_json_text({"schema": 1, "ok": True, "data": data}) + "\n")
+    _count_envelope()
 
 
 def failure(error: OrchestrixError, *, as_json: bool, data: dict[str, Any] | None = None) -> None:
@@ -25,6 +45,7 @@ def failure(error: OrchestrixError, *, as_json: bool, data: dict[str, Any] | Non
         if data is not None:
             body["data"] = data
         sys.stdout.write(as_json_text(body) + "\n")
+        _count_envelope()
         sys.stdout.flush()
         return
     hint = f" ({error.hint})" if error.hint else ""

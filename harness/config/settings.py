@@ -112,7 +112,7 @@ def load(root: Path | None, flags: Mapping[str, Any], environ: Mapping[str, str]
         layers.append(_impersonal(_file(root / PROJECT_FILE)))
     layers += [_environment(environ), _flags(flags)]
     values: dict[str, Any] = {key: kind.default for key, kind in KINDS.items()}
-    values["state_home"] = _state_home(environ)
+    values["state_home"] = default_state_home(environ)
     sources = dict.fromkeys(KINDS, "default")
     for layer in layers:
         for key, value, source in layer:
@@ -148,7 +148,8 @@ def profile_folders(root: Path, environ: Mapping[str, str] | None = None) -> tup
     return _user_folder(os.environ if environ is None else environ) / "agents", root / PROJECT_FILE.parent / "agents"
 
 
-def _state_home(environ: Mapping[str, str]) -> Path:
+def default_state_home(environ: Mapping[str, str]) -> Path:
+    """Where workspaces and crash files live unless the settings say otherwise."""
     return _xdg(environ, "XDG_STATE_HOME", ".local/state") / "orchestrix"
 
 

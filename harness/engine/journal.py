@@ -26,7 +26,7 @@ class Journal:
         self._facts: defaultdict[str, list[StepFact]] = defaultdict(list)
         self.lease = lease
         self.state = state
-        self.broken: OrchestrixError | None = None
+        self.broken: Exception | None = None
         self._changed: set[str] = set()
         self.settled = asyncio.Event()  # set whenever a step parks or fails; whoever waits for it clears it
 

@@ -12,7 +12,7 @@ from harness.engine.journal import Journal, Watch
 from harness.engine.offload import Offload
 from harness.engine.options import Options
 from harness.engine.parts import Parts
-from harness.errors import EnvironmentProblem, Fenced, OrchestrixError
+from harness.errors import EnvironmentProblem, Fenced, Internal, OrchestrixError
 from harness.model import events as ev
 from harness.model import limits, rounds
 from harness.model.nesting import Nest
@@ -59,6 +59,11 @@ async def carry_on(
             + (f": {error.filename}" if error.filename else ""),
             hint=f"nothing is lost; when the cause is gone, orchestrix resume {lease.run_id}",
         ) from error
+    except OrchestrixError:
+        raise
+    except Exception as bug:
+        bug.add_note(f"{Internal.WHILE_DRIVING}{lease.run_id}")
+        raise
     finally:
         offload.close()
         with contextlib.suppress(OrchestrixError):
@@ -108,14 +113,14 @@ def _stop_if_replaced(ctx: Context) -> None:
 async def _heartbeat(ctx: Context) -> AsyncIterator[None]:
     """Keeps the lease alive; losing it stops this coordinator at once."""
     owner = asyncio.current_task()
-    lost: list[OrchestrixError] = []
+    lost: list[Exception] = []
 
     async def beat() -> None:
         while True:
             await asyncio.sleep(limits.LEASE_HEARTBEAT_MS / 1000)
             try:
                 ctx.parts.store.heartbeat(ctx.journal.lease)
-            except OrchestrixError as error:
+            except Exception as error:  # noqa: BLE001 - after a bug, too, a run without heartbeats must stop
                 ctx.journal.broken = error
                 lost.append(error)
                 if owner is not None:

@@ -42,6 +42,7 @@ def examine(start: Path, *, ask_model: bool = False) -> list[Finding]:
         ("repository", _repository),
         ("sandbox", _sandbox),
         ("workspace", _workspaces),
+        ("installs", _installs),
         ("model", functools.partial(_model, ask=ask_model)),
         ("log", _log),
         ("landing", _landings),
@@ -82,6 +83,12 @@ def _workspaces(project: Project) -> Iterator[Finding]:
     some, every = repository.sparse_files(head, project.settings.workspace_sparse), len(repository.paths(head))
     told = f"`--workspace sparse` would check out what a step owns and {some:,} of {every:,} files"
     yield Finding("sparse", True, told, needed=False)
+
+
+def _installs(project: Project) -> Iterator[Finding]:
+    project.require_separate_installs()
+    if project.settings.workspace_link or project.settings.workspace_copy:
+        yield Finding("installs", True, "nothing that is linked or copied leads back to the checkout")
 
 
 def _model(project: Project, *, ask: bool) -> Iterator[Finding]:

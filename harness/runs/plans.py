@@ -6,6 +6,7 @@ from pathlib import Path
 
 from harness.config import plan_file
 from harness.config.plan_file import LoadedPlan
+from harness.errors import EnvironmentProblem
 
 
 def load(path: str, directory: Path) -> LoadedPlan:
@@ -14,3 +15,14 @@ def load(path: str, directory: Path) -> LoadedPlan:
     if path != "-" and not Path(path).exists() and inside.exists():
         return plan_file.load(inside)
     return plan_file.load(Path(path))
+
+
+def require_separate_installs(directory: Path) -> None:
+    """Raises SharedInstall; a plan can also be validated where there is no repository or its settings are wrong."""
+    from harness.wiring import Project  # noqa: PLC0415 - a plan is read without it
+
+    try:
+        project = Project.at(directory)
+    except EnvironmentProblem:
+        return
+    project.require_separate_installs()

@@ -64,7 +64,8 @@ def _replayed(project: Project, plan: Plan) -> str:
 def options(
     project: Project, budget: budgets.Amounts, wish: Wish, planning: Mapping[str, Any] | None = None
 ) -> Options:
-    """What binds the run from here on, by settings and wish; `budget` is the plan's own."""
+    """What binds the run from here on, by settings and wish; `budget` is the plan's own; raises SharedInstall."""
+    project.require_separate_installs()
     settings = project.settings
     return Options(
         jobs=settings.parallel,

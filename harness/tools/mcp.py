@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.config.mcp_file import McpServer
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from mcp.types import Tool as ServerTool
 
 INVALID_OUTPUT = "invalid_output"
+_PACKAGE = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,8 @@ class _Session:
         except OrchestrixError:
             raise
         except Exception as error:  # the library raises groups of anything; a server's fault is never ours
+            if _is_ours(_cause(error)):
+                raise
             raise ToolFailed(
                 f"the MCP server {self._name} failed: {_cause(error)!s:.300}", hint="see its log"
             ) from error
@@ -119,6 +124,12 @@ class _Session:
 
 def _cause(error: BaseException) -> BaseException:
     return _cause(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether a line of the harness raised it: then it is a bug, and not what a server did."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and not isinstance(error, OSError) and Path(frames[-1].filename).is_relative_to(_PACKAGE)
 
 
 async def _called(session: ClientSession, name: str, arguments: Mapping[str, Any]) -> str:

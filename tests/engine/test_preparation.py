@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from support.workbench import Workbench, shell
+import pytest
+from support.workbench import Workbench, shell, write
 
 
 def test_includes_copies_and_links_prepare_a_workspace_and_are_never_committed(bench: Workbench, monkeypatch) -> None:
@@ -26,6 +27,47 @@ def test_includes_copies_and_links_prepare_a_workspace_and_are_never_committed(b
     assert (done.code, done.reasons) == (0, ["merged"]), done.out
     assert bench.tree(done.data["head"])["seen.txt"].split() == ["KEY=1", "{}", "x"]
     assert done.steps[0]["changed_paths"] == ["seen.txt"]
+
+
+@pytest.mark.parametrize("way", ["link", "copy", "include"])
+def test_an_editable_install_of_the_checkout_is_refused_before_the_run_exists(
+    bench: Workbench, monkeypatch, way: str
+) -> None:
+    """Linked or copied, its checks would test the checkout: validate, run, ci, agent and doctor say so; no run is made."""
+    bench.commit({".gitignore": ".venv/\n", "src/lib.py": "VALUE = 1\n"})
+    site = bench.files / ".venv/lib/python3.11/site-packages"
+    site.mkdir(parents=True)
+    (site / "__editable__.lib-1.0.pth").write_text(f"{bench.files}/src\n")
+    if way == "include":
+        (bench.files / ".worktreeinclude").write_text(".venv/\n")
+    else:
+        monkeypatch.setenv(f"ORCHESTRIX_WORKSPACE_{way.upper()}", ".venv/" if way == "copy" else ".venv")
+    monkeypatch.setenv("ORCHESTRIX_MODEL", "scripted:none.json")
+    plan = str(bench.plan(write("x.txt", "1\n")))
+    for call in (("validate", plan), ("run", plan), ("run", plan, "--dry-run"), ("ci", plan)):
+        refused = bench.call(*call, "--json")
+        assert (refused.code, refused.envelope["error"]["code"]) == (3, "shared_install"), (call, refused)
+        assert (
+            "/site-packages/__editable__.lib-1.0.pth, which leads back to src" in refused.envelope["error"]["message"]
+        )
+        assert "setup" in refused.envelope["error"]["hint"]
+    findings = {finding["name"]: finding for finding in bench.call("doctor", "--json").data["checks"]}
+    assert not findings["installs"]["ok"]
+    assert bench.git("for-each-ref", "refs/heads/orchestrix", "refs/orchestrix") == ""
+    assert bench.call("list", "--json").envelope["data"]["runs"] == []
+    (site / "__editable__.lib-1.0.pth").unlink()
+    assert bench.call("run", plan, "--json").reasons == ["merged"]
+
+
+def test_a_run_is_not_carried_on_with_an_install_that_leads_back(bench: Workbench, monkeypatch) -> None:
+    """What was installed between a run and its retry is found as well."""
+    monkeypatch.setenv("ORCHESTRIX_WORKSPACE_LINK", "node_modules")
+    bench.commit({".gitignore": "node_modules/\n"})
+    (bench.files / "node_modules").mkdir()
+    assert bench.run(shell("false"), flags=("--run-id", "r1")).code == 1
+    (bench.files / "node_modules/lib").symlink_to("../src")
+    refused = bench.call("retry", "r1", "0", "--json")
+    assert (refused.code, refused.envelope["error"]["places"]) == (3, ["node_modules/lib"])
 
 
 def test_a_copied_file_that_the_agent_changes_is_work(bench: Workbench, monkeypatch) -> None:

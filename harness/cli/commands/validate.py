@@ -19,10 +19,10 @@ def register(app: App) -> None:
     ) -> int:
         """Check PLAN and explain its graph: which steps run together, why others do not, the critical path."""
         from harness.model import graph  # noqa: PLC0415 - only when there is a plan to explain
-        from harness.runs.plans import load  # noqa: PLC0415 - as above
+        from harness.runs import plans  # noqa: PLC0415 - as above
 
         try:
-            loaded = load(plan, options.here(directory))
+            loaded = plans.load(plan, options.here(directory))
         except PlanInvalid as error:
             errors = error.details.get("errors", [])
             if as_json:
@@ -33,6 +33,7 @@ def register(app: App) -> None:
                 for problem in errors:
                     output.say(_problem(problem))
             return Exit.USAGE
+        plans.require_separate_installs(options.here(directory))
         found = loaded.schedule
         if as_json:
             output.emit(
