@@ -412,8 +412,19 @@ class Model(Protocol):
     def name(self) -> str:
         """Provider and model, as `openai:NAME`."""
 
-    async def answer(self, system: str, prompt: str, shape: type[Shape], *, timeout_ms: int) -> Answer[Shape]:
-        """A value of this pydantic type; invalid output is sent back for repair a bounded number of times."""
+    async def answer(
+        self,
+        system: str,
+        prompt: str,
+        shape: type[Shape],
+        *,
+        timeout_ms: int,
+        on_text: Callable[[str], None] | None = None,
+    ) -> Answer[Shape]:
+        """A value of this pydantic type; invalid output is sent back for repair a bounded number of times.
+
+        With `on_text` the type has one field, the text `answer`: the model says it in plain words, which are told as they come.
+        """
 
     async def converse(
         self,

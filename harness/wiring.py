@@ -47,6 +47,7 @@ class Project:
     root: Path
     settings: Settings
     recording: Path | None = None
+    hears: Callable[[str], None] | None = None  # a person who watches; told the final answer as it is given
 
     @classmethod
     def at(cls, start: Path, flags: Mapping[str, Any] | None = None) -> Project:
@@ -236,6 +237,8 @@ class Project:
             checkout=self.root,
             drive=drive,
             model=lambda: self.model if self.settings.model_name else None,
+            model_timeout_ms=self.settings.model_timeout_ms,
+            hears=self.hears,
         )
 
     def _replaying(self, path: Path) -> Callable[[str], Agent]:

@@ -31,12 +31,18 @@ def notices(project: Project) -> None:
 
 @contextmanager
 def watching(
-    project: Project, *, as_json: bool, jsonl: bool = False, quiet: bool, verbose: bool = False
+    project: Project,
+    *,
+    as_json: bool,
+    jsonl: bool = False,
+    quiet: bool,
+    verbose: bool = False,
+    heard: progress.Heard | None = None,
 ) -> Iterator[Watch]:
     if jsonl:
         yield progress.envelopes(project.store)
         return
-    with progress.watching(quiet=quiet or as_json, verbose=verbose) as watch:
+    with progress.watching(quiet=quiet or as_json, verbose=verbose, heard=heard) as watch:
         yield watch
 
 

@@ -34,13 +34,32 @@ _AROUND = 4  # lines of a table that are not rows
 _STYLES = {"merged": "green", "waiting_for_merge": "cyan", "running": "yellow", "failed": "red"}
 
 
+class Heard:
+    """The final answer of a model as it comes, for a person at this stderr; the log keeps the whole of it."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.live = False  # whether a table on the terminal shows it
+
+    def __call__(self, text: str) -> None:
+        self.text += text
+        if not self.live and sys.stderr.isatty():
+            with contextlib.suppress(OSError):
+                sys.stderr.write(visible(text))
+                sys.stderr.flush()
+
+    def tail(self, lines: int) -> str:
+        """As much of its end as fits on a screen."""
+        return "\n".join(visible(self.text).splitlines()[-max(lines, 1) :])
+
+
 @contextmanager
-def watching(*, quiet: bool, verbose: bool = False) -> Iterator[Watch]:
-    """A watcher for this stderr."""
+def watching(*, quiet: bool, verbose: bool = False, heard: Heard | None = None) -> Iterator[Watch]:
+    """A watcher for this stderr; on a terminal it also shows what is `heard`, until the run has ended."""
     if quiet:
         yield lambda _fact, _state: None
     elif _is_terminal() and not verbose:
-        with _live() as watch:
+        with _live(heard or Heard()) as watch:
             yield watch
     else:
         yield lambda fact, _state: _plain(fact, verbose=verbose)
@@ -71,19 +90,27 @@ def _plain(fact: Fact, *, verbose: bool) -> None:
 
 
 @contextmanager
-def _live() -> Iterator[Watch]:
-    from rich.console import Console  # noqa: PLC0415 - only terminals pay for it
+def _live(heard: Heard) -> Iterator[Watch]:
+    from rich.console import Console, Group  # noqa: PLC0415 - only terminals pay for it
     from rich.live import Live  # noqa: PLC0415 - as above
+    from rich.text import Text  # noqa: PLC0415 - as above
 
     console = Console(stderr=True, no_color=bool(os.environ.get("NO_COLOR")))
     latest: list[RunState] = []
+    heard.live = True
 
     def watch(_fact: Fact, state: RunState) -> None:
         latest[:] = [state]
 
     def shown() -> Any:
         """Drawn as often as anybody can see it, not for each fact."""
-        return _table(latest[0], console.height - _AROUND) if latest else ""
+        if not latest:
+            return ""
+        table = _table(latest[0], console.height - _AROUND)
+        if not heard.text or latest[0].ended:  # the whole answer is printed with the outcome
+            return table
+        room = console.height - _AROUND - table.row_count
+        return Group(table, Text(f"\n{heard.tail(room)}"))
 
     with Live(console=console, refresh_per_second=8, transient=False, get_renderable=shown):
         yield watch

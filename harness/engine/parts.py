@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from harness.model import limits
 from harness.model.contract import Contract
 from harness.model.late import dataclass
 from harness.ports import Agent, Clock, Execute, Model, Processes, Store, Tools, Vcs
@@ -38,3 +39,5 @@ class Parts:
     checkout: Path
     drive: Callable[[Context], Awaitable[None]]  # decides what is next until the run has ended or waits
     model: Callable[[], Model | None] = lambda: None  # asked for when a decision needs one
+    model_timeout_ms: int = limits.MODEL_CALL_MS  # for one answer of the model, whatever it is asked
+    hears: Callable[[str], None] | None = None  # told the final answer while the model gives it

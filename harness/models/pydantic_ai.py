@@ -36,8 +36,20 @@ class PydanticAiModel:
     def name(self) -> str:
         return self._access.label
 
-    async def answer(self, system: str, prompt: str, shape: type[Shape], *, timeout_ms: int) -> Answer[Shape]:
+    async def answer(
+        self,
+        system: str,
+        prompt: str,
+        shape: type[Shape],
+        *,
+        timeout_ms: int,
+        on_text: Callable[[str], None] | None = None,
+    ) -> Answer[Shape]:
         """A value of this type; invalid output is sent back for repair at most MODEL_REPAIRS times."""
+        if on_text is not None:
+            turn = await self.converse(system, [Message("user", prompt)], (), timeout_ms=timeout_ms, on_text=on_text)
+            told: Any = shape  # one text
+            return Answer(told(answer=turn.message.text), turn.usage, self.name)
         from pydantic_ai import Agent  # noqa: PLC0415 - loaded by the constructor
         from pydantic_ai.messages import ModelResponse  # noqa: PLC0415 - as above
 

@@ -55,7 +55,15 @@ class ScriptedModel:
         """Entries that were not served as often as the script says."""
         return [entry for entry, served in zip(self._entries, self._served, strict=True) if served < entry.times]
 
-    async def answer(self, system: str, prompt: str, shape: type[Shape], *, timeout_ms: int) -> Answer[Shape]:  # noqa: ARG002 - a script takes no time
+    async def answer(
+        self,
+        system: str,
+        prompt: str,
+        shape: type[Shape],
+        *,
+        timeout_ms: int,  # noqa: ARG002 - a script takes no time
+        on_text: Callable[[str], None] | None = None,
+    ) -> Answer[Shape]:
         """Invalid answers are passed over as a model would be asked to repair them, a bounded number of times."""
         question = _Question(f"{system}\n{prompt}", getattr(shape, "__name__", str(shape)))
         usage = Usage()
@@ -64,9 +72,14 @@ class ScriptedModel:
             entry = self._take(question)
             usage += entry.usage.usage()
             try:
-                return Answer(adapter.validate_json(to_json(entry.answer)), usage, self.name)
+                value = adapter.validate_json(to_json(entry.answer))
             except ValidationError as error:
                 problem = error.errors()[0]["msg"]
+                continue
+            if on_text is not None:
+                for line in str(getattr(value, "answer", "")).splitlines(keepends=True):
+                    on_text(line)
+            return Answer(value, usage, self.name)
         raise ModelFailed(f"{self.name}: the answer is no {question.shape}: {problem}", kind=ModelFault.BAD_RESPONSE)
 
     async def converse(

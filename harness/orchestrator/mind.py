@@ -20,7 +20,14 @@ def asking(ctx: Context, task: TaskId | None) -> Asking | None:
         return None
     from harness.orchestrator.thinking import asking as questions  # noqa: PLC0415 - a run without a model pays nothing
 
-    return questions.Asking(model, ctx.journal.append, questions.remembered(_heard(ctx)), task)
+    return questions.Asking(
+        model,
+        ctx.journal.append,
+        questions.remembered(_heard(ctx)),
+        task,
+        timeout_ms=ctx.parts.model_timeout_ms,
+        hears=ctx.parts.hears,
+    )
 
 
 def _heard(ctx: Context) -> list[Envelope]:

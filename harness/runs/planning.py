@@ -49,7 +49,7 @@ def bounds(project: Project, terms: Terms) -> Bounds:
 def plan(project: Project, goal: str, terms: Terms, base: str | None) -> Planned:
     """Asks the configured model; raises EnvironmentProblem without one, PlanningFailed and ModelFailed."""
     within = bounds(project, terms)
-    asking = Asking(project.model)
+    asking = Asking(project.model, timeout_ms=project.settings.model_timeout_ms)
     vcs = project.repository
     repository = survey(vcs, vcs.resolve(base or "HEAD"))
     return asyncio.run(planner.plan(asking, goal, within, repository=repository, context=terms.context))

@@ -144,3 +144,18 @@ def test_an_unknown_model_has_no_price(server) -> None:
     """None is said, never 0."""
     access = Access("openai", "a-model-of-one's-own", server.url("text") + "/v1")
     assert _turn(PydanticAiModel(access)).usage.cost_usd is None
+
+
+class Told(BaseModel):
+    answer: str
+
+
+def test_a_text_answer_is_streamed(model, server) -> None:
+    """Asked for in plain words, without a tool; the request asks for a stream, and what is told adds up to the answer."""
+    said = "A long answer with many words in it. " * 20
+    heard: list[str] = []
+    told = model(play(Say(said)))
+    answer = asyncio.run(told.answer("You sum up.", "What was done?", Told, timeout_ms=20_000, on_text=heard.append))
+    assert (answer.value.answer, "".join(heard), answer.usage.calls) == (said, said, 1)
+    (request,) = server.requests("given")
+    assert (request.ask.stream, request.ask.tools) == (True, ())

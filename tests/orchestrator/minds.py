@@ -24,9 +24,9 @@ class Mind:
         self.prompts: list[str] = []
         self.facts: list[Fact] = []
 
-    async def answer(self, system: str, prompt: str, shape: type[Any], *, timeout_ms: int) -> Any:
+    async def answer(self, system: str, prompt: str, shape: type[Any], *, timeout_ms: int, **told: Any) -> Any:
         self.prompts.append(prompt)
-        return await self.script.answer(system, prompt, shape, timeout_ms=timeout_ms)
+        return await self.script.answer(system, prompt, shape, timeout_ms=timeout_ms, **told)
 
     async def converse(self, *args: Any, **options: Any) -> Any:
         return await self.script.converse(*args, **options)

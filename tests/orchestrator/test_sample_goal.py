@@ -43,7 +43,7 @@ ANSWERS = {
     "You plan work": {"steps": PLAN},
     "You decide whether one agent": {"decision": "spawn", "reasons": ["two pieces of work"]},
     "You split one step": {"steps": CHILDREN},
-    "You write the final answer": {"answer": "The three best tutorials are in tutorials.md."},
+    "You write the final answer": "The three best tutorials are in tutorials.md.",
 }
 
 
@@ -51,7 +51,7 @@ def tutorials(ask: Ask) -> Turn:
     """Plans, analyses, splits and answers as the sample does; as an agent it writes what its step says."""
     for begin, value in ANSWERS.items():
         if begin in ask.system:
-            return Answer(value)
+            return Say(value) if isinstance(value, str) else Answer(value)
     return Say("Done.") if ask.step else obey(ask)
 
 

@@ -25,7 +25,7 @@ FACTS = (
 
 def _synthesised(mind: Mind | None, *ended: Result) -> Synthesis:
     asking = None if mind is None else mind.asking()
-    return asyncio.run(synthesis.synthesise(asking, "goal", ended, timeout_ms=1_000))
+    return asyncio.run(synthesis.synthesise(asking, "goal", ended))
 
 
 def test_one_step_needs_no_model() -> None:

@@ -30,9 +30,9 @@ class Secretary(Mind):
         super().__init__(*entries)
         self.letters: list[str] = []
 
-    async def answer(self, system, prompt, shape, *, timeout_ms):
+    async def answer(self, system, prompt, shape, *, timeout_ms, **told):
         self.letters.append(f"{system}\n=====\n\n{prompt}")
-        return await super().answer(system, prompt, shape, timeout_ms=timeout_ms)
+        return await super().answer(system, prompt, shape, timeout_ms=timeout_ms, **told)
 
 
 def _plan() -> str:
@@ -88,7 +88,7 @@ def test_every_prompt_file_has_a_header_and_is_known() -> None:
     """Names and versions, and no file that nothing asks with."""
     found = sorted(path.stem for path in (Path(prompts.__file__).parents[1] / "prompts").glob("*.md"))
     assert found == ["analysis", "classification", "decompose", "plan", "repair", "synthesis"]
-    assert {name: prompts._template(name)[0] for name in found} == dict.fromkeys(found, 1)
+    assert {name: prompts._template(name)[0] for name in found} == {**dict.fromkeys(found, 1), "synthesis": 2}
 
 
 def test_every_question_names_its_prompt_and_version() -> None:
@@ -96,7 +96,7 @@ def test_every_question_names_its_prompt_and_version() -> None:
     mind = Mind(says("SynthesisAnswer", answer="Done."))
     asyncio.run(synthesis.synthesise(mind.asking(task="2"), "goal", ENDED))
     (fact,) = mind.facts
-    assert (fact.type, fact.purpose, fact.version, fact.task_id) == ("model.answered", "synthesis", 1, "2")
+    assert (fact.type, fact.purpose, fact.version, fact.task_id) == ("model.answered", "synthesis", 2, "2")
     assert fact.summary == "scripted answered (synthesis, 10 + 5 tokens)"
 
 

@@ -91,7 +91,7 @@ async def analyse(
     }
     question = prompts.render("analysis", {"depth": depth, "max_depth": max_depth}, quoted)
     try:
-        given = await asking.ask(question, AnalysisAnswer, timeout_ms=limits.ANALYSIS_MS)
+        given = await asking.ask(question, AnalysisAnswer)
     except ModelFailed as error:
         return _rule(contract, Decision.EXECUTE, *large, f"the model could not be asked: {error.kind.value}")
     return _answered(contract, given.value, given.usage)

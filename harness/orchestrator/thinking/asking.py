@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from harness.errors import ModelFailed, ModelFault
+from harness.model import duration, limits
 from harness.model.events import Envelope, Fact, ModelAnswered, ModelGaveUp, canonical
 from harness.model.late import dataclass
 from harness.orchestrator.thinking.prompts import Rendered
@@ -28,22 +29,30 @@ def remembered(envelopes: Iterable[Envelope]) -> dict[str, ModelAnswered]:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A model, where its answers are written down, and what it has answered before; `task` is what it is asked about."""
+    """A model, where its answers are written down, and what it has answered before; `task` is what it is asked about.
+
+    `timeout_ms` binds every question; `hears` is told an answer in plain words while the model gives it.
+    """
 
     model: Model
     record: Callable[[Fact], object] = lambda _fact: None
     memory: Mapping[str, ModelAnswered] = field(default_factory=dict)
     task: str | None = None
+    timeout_ms: int = limits.MODEL_CALL_MS
+    hears: Callable[[str], None] | None = None
 
-    async def ask(self, question: Rendered, shape: type[Shape], *, timeout_ms: int) -> Answer[Shape]:
-        """A valid answer, durably recorded before it is used; raises ModelFailed. One from memory costs nothing."""
+    async def ask(self, question: Rendered, shape: type[Shape], *, aloud: bool = False) -> Answer[Shape]:
+        """A valid answer, durably recorded before it is used; raises ModelFailed. One from memory costs nothing.
+
+        `aloud`: the shape has one text, `answer`, which the model says in plain words.
+        """
         digest = _digest(question, shape)
         known = self._recalled(digest, shape)
         if known is not None:
             return known
         began = time.monotonic()
         try:
-            answer = await self._asked(question, shape, timeout_ms)
+            answer = await self._asked(question, shape, aloud=aloud)
         except ModelFailed as error:
             self.record(
                 ModelGaveUp(**self._about(question, digest, began), kind=error.kind.value, message=error.message)
@@ -62,13 +71,17 @@ class Asking:
         )
         return answer
 
-    async def _asked(self, question: Rendered, shape: type[Shape], timeout_ms: int) -> Answer[Shape]:
+    async def _asked(self, question: Rendered, shape: type[Shape], *, aloud: bool) -> Answer[Shape]:
+        timeout_ms = self.timeout_ms
+        told: dict[str, Any] = {"on_text": self.hears or (lambda _text: None)} if aloud else {}
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                return await self.model.answer(question.system, question.prompt, shape, timeout_ms=timeout_ms)
+                return await self.model.answer(question.system, question.prompt, shape, timeout_ms=timeout_ms, **told)
         except TimeoutError as error:
             raise ModelFailed(
-                f"{self.model.name} did not answer within {timeout_ms} ms", kind=ModelFault.TIMEOUT
+                f"{self.model.name} did not answer within {duration.text(timeout_ms)}",
+                kind=ModelFault.TIMEOUT,
+                hint="raise `model.timeout`",
             ) from error
 
     def _recalled(self, digest: str, shape: type[Shape]) -> Answer[Shape] | None:

@@ -50,9 +50,7 @@ async def classify(
         "coverage": _PARTIAL if partial else _WHOLE,
     }
     try:
-        given = await asking.ask(
-            prompts.render("classification", {}, quoted), ClassificationAnswer, timeout_ms=limits.CLASSIFICATION_MS
-        )
+        given = await asking.ask(prompts.render("classification", {}, quoted), ClassificationAnswer)
     except ModelFailed as error:
         return _settled(f"the model could not be asked: {error.kind.value}")
     answer = given.value

@@ -98,7 +98,7 @@ async def _checked(asking: Asking, task: _Task) -> Planned:
     used: list[Usage] = []
     repair = ""
     for rounds in range(1, limits.PLAN_REPAIRS + 2):
-        given = await asking.ask(task.question(repair), PlanAnswer, timeout_ms=limits.PLANNING_MS)
+        given = await asking.ask(task.question(repair), PlanAnswer)
         used.append(given.usage)
         loaded, problems = _judged(given.value, task)
         if loaded is not None:

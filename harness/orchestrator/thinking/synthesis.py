@@ -29,21 +29,21 @@ class Synthesis:
     usage: Usage = field(default_factory=Usage)
 
 
-async def synthesise(
-    asking: Asking | None, goal: str, ended: Sequence[Result], *, timeout_ms: int = limits.SYNTHESIS_MS
-) -> Synthesis:
+async def synthesise(asking: Asking | None, goal: str, ended: Sequence[Result]) -> Synthesis:
     """Always an answer: one step needs no model to sum it up, and a model that fails twice is not waited for."""
     if asking is None or len(ended) < 2:  # noqa: PLR2004 - one report is its own summary
         return Synthesis(facts(ended), "facts")
     from harness.orchestrator.thinking import prompts  # noqa: PLC0415 - a run without a model pays nothing
     from harness.orchestrator.thinking.answers import SynthesisAnswer  # noqa: PLC0415 - as above
 
-    problems = []
+    problems: list[str] = []
     for source, budget in (("model", limits.SYNTHESIS_TOKENS), ("smaller", limits.SYNTHESIS_REDUCED_TOKENS)):
         quoted = {"goal": goal, "results": results.told(ended, budget)}
         question = prompts.render("synthesis", {"words": limits.SYNTHESIS_WORDS}, quoted)
+        if problems and asking.hears is not None:
+            asking.hears("\n\n")  # what was heard so far is not the answer
         try:
-            given = await asking.ask(question, SynthesisAnswer, timeout_ms=timeout_ms)
+            given = await asking.ask(question, SynthesisAnswer, aloud=True)
         except ModelFailed as error:
             problems.append(f"{error.kind.value}: {error.message}")
             continue
