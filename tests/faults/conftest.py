@@ -43,5 +43,6 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     )
     if mounted.returncode:
         needs_root("mounting needs privileges")
+        missing("mounting needs privileges")
     yield folder
     subprocess.run(["umount", "-l", folder], check=True)

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support.parts import needs_root
+from support.parts import missing, needs_root
 
 from harness.errors import OrchestrixError, StoreCorrupt, StoreFailed
 from harness.model import limits
@@ -41,6 +41,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     )
     if mounted.returncode:
         needs_root("mounting needs privileges")
+        missing("mounting needs privileges")
     yield folder
     subprocess.run(["umount", "-l", folder], check=True)
 
