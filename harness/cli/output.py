@@ -58,7 +58,8 @@ def line(text: str = "") -> None:
 
 
 def say(text: str) -> None:
-    """One line of progress on stderr."""
+    """One line of progress on stderr, after what stdout was told before: both may go to one file."""
+    sys.stdout.flush()
     sys.stderr.write(visible(text) + "\n")
 
 

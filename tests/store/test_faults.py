@@ -41,7 +41,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     )
     if mounted.returncode:
         needs_root("mounting needs privileges")
-        missing("root may not mount here")
+        missing("mounting needs privileges")
     yield folder
     subprocess.run(["umount", "-l", folder], check=True)
 
