@@ -143,14 +143,19 @@ def mount(kind: str, target: str, options: str) -> None:
 
 
 def unmount(target: str) -> bool:
-    """Takes the mount away; False where this process has none there."""
+    """Takes the mount away; False where this process has none there, or none any more: it goes with its directory."""
     found = _trees.pop(target, None)
     if found is None:
         return False
     _trees.pop(found.place, None)
     if found.holder.ended:
         return False
-    found.holder.ask(target)
+    try:
+        found.holder.ask(target)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.EINVAL):
+            return False
+        raise
     return True
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from support.coordinators import holder_of
 from support.workbench import Result, Workbench, shell
 
 _PATIENCE_SECONDS = 60.0
@@ -49,8 +50,8 @@ class LiveRun:
 
     @property
     def _seen(self) -> Path:
-        """The file system as the coordinator sees it: an overlay is mounted for it alone."""
-        return Path(f"/proc/{self.process.pid}/root")
+        """The file system as the coordinator's programs see it: the mounts of its workspaces are held by one of them."""
+        return Path(f"/proc/{holder_of(self.process.pid) or self.process.pid}/root")
 
     def _inside(self) -> Path:
         found = until(self._waiting, "a held step")
