@@ -13,6 +13,7 @@ OrchestrixError                 exit  retry class
 ├── RefMoved                     1    retryable  a compare-and-swap lost
 ├── LandingRefused               4    escalate   the target cannot be fast-forwarded
 ├── ContractViolation            5    terminal   a tool, path or delegation outside the contract
+├── SnapshotFailed               1    terminal   the files of one workspace cannot be taken; `kept` says where they stay
 ├── ToolFailed                   1    retryable  an allowed tool did not do what was asked
 ├── ModelFailed                  1    retryable  a language model gave no usable answer; `kind` says why
 ├── PlanningFailed               1    escalate   a model gave no valid plan; carries every problem
@@ -148,6 +149,12 @@ class LandingRefused(OrchestrixError):
 class ContractViolation(OrchestrixError):
     code = "contract_violation"
     exit_code = Exit.VIOLATION
+
+
+class SnapshotFailed(OrchestrixError):
+    """Carries `kept`, the folder in which the files stay, and `overtime`: whether it only took too long."""
+
+    code = "snapshot_failed"
 
 
 class ToolFailed(OrchestrixError):

@@ -70,7 +70,9 @@ class Project:
     def repository(self) -> Repository:
         from harness.vcs.repository import Repository  # noqa: PLC0415 - pygit2 is not needed to read the log
 
-        return Repository.discover(self.root, self.settings.state_home)
+        found = Repository.discover(self.root, self.settings.state_home)
+        found.git_ms = self.settings.git_timeout_ms
+        return found
 
     @cached_property
     def processes(self) -> Processes:

@@ -209,6 +209,7 @@ KINDS: dict[str, Kind] = {
     "workspace.sparse": Kind((), _globs, _commas, "what a sparse workspace holds besides what its step owns"),
     "backoff_base": Kind(limits.BACKOFF_BASE_MS, _milliseconds, str, "wait before the first retry; doubles after it"),
     "resume_sessions": Kind(False, _flag, _truth, "a retry carries on with the agent's session where it can"),
+    "git_timeout": Kind(limits.GIT_MS, _milliseconds, str, "time for one snapshot or one merge of a step"),
     "recoveries": Kind(
         limits.RECOVERIES, _whole(0, 100), _number, "coordinator deaths in one step before it is parked"
     ),

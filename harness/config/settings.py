@@ -21,7 +21,7 @@ from harness.model.late import dataclass
 PROJECT_FILE = Path(".orchestrix") / "config.toml"
 _AGENT = re.compile(rf"agents\.([a-z0-9][a-z0-9_-]{{0,62}})\.({'|'.join(AGENT_FIELDS)})")
 _TABLES = {"workspace", "model", "builtin", "budget", "telemetry"}
-_DURATIONS = {"backoff_base", "model.timeout", "budget.wall_time", "checkpoint_every"}
+_DURATIONS = {"backoff_base", "git_timeout", "model.timeout", "budget.wall_time", "checkpoint_every"}
 _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 
 
@@ -42,6 +42,7 @@ class Settings:
     workspace_link: tuple[str, ...]
     workspace_sparse: tuple[str, ...]
     backoff_base_ms: int
+    git_timeout_ms: int
     recoveries: int
     checkpoint_every_ms: int
     errors: Mapping[str, str]

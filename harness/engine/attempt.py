@@ -14,7 +14,7 @@ from harness.checks.account import Account
 from harness.engine import gate, judgement, keep, race, tripwire, workspaces
 from harness.engine.context import Context
 from harness.engine.execute import StepExecute
-from harness.errors import ContractViolation, ToolFailed
+from harness.errors import ContractViolation, SnapshotFailed, ToolFailed
 from harness.model import duration, limits
 from harness.model import events as ev
 from harness.model import usage as usages
@@ -114,7 +114,11 @@ async def _judged(this: _Try, previous: str | None) -> Failure | None:
     if not workspaces.stands(workspace.path):
         words = f"step {task} removed or replaced its own workspace: nothing can be taken from it"
         return tripwire.verdict(ctx, task) or Failure(Reason.AGENT_FAILED, words)
-    this.taken = await keep.snapshot(ctx, task, this.number, workspace, candidate=this.candidate)
+    try:
+        this.taken = await keep.snapshot(ctx, task, this.number, workspace, candidate=this.candidate)
+    except SnapshotFailed as failed:
+        reason = Reason.LIMIT_EXCEEDED if failed.details["overtime"] else Reason.CONTENT_REFUSED
+        return tripwire.verdict(ctx, task) or this.outcome.failure or Failure(reason, failed.message, hint=failed.hint)
     this.account = await ctx.offload(accounts.read, workspace.path, this.contract.report_path)
     if this.outcome.subplan is not None:
         await keep.work(ctx, task, this.number, this.taken, "delegated", candidate=this.candidate)
@@ -189,6 +193,7 @@ async def _verdict(this: _Try, taken: Snapshot) -> Failure | None:
     failure = (
         tripwire.verdict(this.ctx, this.task)
         or this.outcome.failure
+        or judgement.refusal(this.task, taken)
         or judgement.size(this.task, this.contract, taken.changes)
         or _ownership(this, taken)
         or _admitted(this)

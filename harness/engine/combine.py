@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from harness.engine import messages
 from harness.engine.context import Context
+from harness.errors import GitFailed
 from harness.model.changes import Merge
 from harness.model.ids import CommitId, TaskId
 from harness.model.verdict import Failure, Reason
@@ -47,7 +48,13 @@ async def onto(ctx: Context, head: CommitId, task: TaskId) -> CommitId | Failure
     theirs = CommitId(step.commit or "")
     if (head, theirs) in ctx.merges:
         return ctx.merges[head, theirs]
-    merge: Merge = await ctx.offload(ctx.parts.vcs.merge, head, theirs, CommitId(step.start_point or ""))
+    try:
+        merge: Merge = await ctx.offload(ctx.parts.vcs.merge, head, theirs, CommitId(step.start_point or ""))
+    except GitFailed as failed:
+        if not failed.details.get("content"):
+            raise
+        reason = Reason.LIMIT_EXCEEDED if failed.details.get("overtime") else Reason.CONTENT_REFUSED
+        return Failure(reason, f"git cannot merge step {task}: {failed.message}", hint=failed.hint)
     if merge.tree is None:
         paths = tuple(sorted({conflict.path for conflict in merge.conflicts}))
         said = "; ".join(conflict.message for conflict in merge.conflicts[:3])

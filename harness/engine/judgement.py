@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.model import limits
-from harness.model.changes import Change
+from harness.model.changes import Change, Snapshot
 from harness.model.contract import Contract
 from harness.model.globs import Ownership
 from harness.model.ids import TaskId
 from harness.model.verdict import Failure, Reason
+
+
+def refusal(task: TaskId, taken: Snapshot) -> Failure | None:
+    """Content that git itself refuses, or that would make it fail for others."""
+    if not taken.refused:
+        return None
+    said = f"git refuses what step {task} left: {taken.refused}"
+    return Failure(Reason.CONTENT_REFUSED, said, hint="its work is kept, with what was refused as plain files")
 
 
 def size(task: TaskId, contract: Contract, changes: Sequence[Change]) -> Failure | None:

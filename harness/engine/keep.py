@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from harness.engine import failpoints, messages, workspaces
 from harness.engine.context import Context
+from harness.errors import SnapshotFailed
 from harness.model import events as ev
 from harness.model import limits
 from harness.model.changes import Snapshot, Workspace
@@ -13,10 +16,17 @@ from harness.model.ids import CommitId, RefName, TaskId, keep_ref
 async def snapshot(
     ctx: Context, task: TaskId, attempt: int, workspace: Workspace, *, candidate: int | None = None
 ) -> Snapshot:
-    """The workspace's files as a commit, logged, with its branch on it and the agent's own commits kept."""
+    """The workspace's files as a commit, logged, with its branch on it and the agent's own commits kept.
+
+    Raises SnapshotFailed, logged too, when its files could only be set aside.
+    """
     failpoints.hit("before:snapshot")
     message = messages.snapshot(ctx.run_id, ctx.step(task))
-    taken = await ctx.offload(ctx.parts.vcs.snapshot, workspace, message, ctx.options.commit_time)
+    try:
+        taken = await ctx.offload(ctx.parts.vcs.snapshot, workspace, message, ctx.options.commit_time)
+    except SnapshotFailed as failed:
+        ctx.note(task, ev.WorkspaceKept, path=failed.details["kept"], why=failed.message)
+        raise
     failpoints.hit("after:snapshot")
     note(ctx, task, attempt, taken)
     for number, commit in enumerate(taken.agent_commits):
@@ -40,6 +50,9 @@ def note(ctx: Context, task: TaskId, attempt: int, taken: Snapshot) -> None:
         changed_total=len(taken.changes),
         agent_commits=list(taken.agent_commits),
         warnings=list(taken.warnings),
+        refused=taken.refused,
+        ignored=list(taken.ignored),
+        ignored_total=taken.ignored_total,
     )
 
 
@@ -59,7 +72,9 @@ async def interrupted(
     ctx: Context, task: TaskId, attempt: int, workspace: Workspace, *, candidate: int | None = None
 ) -> None:
     """Keeps what stands in a workspace whose work was cut short."""
-    if workspaces.stands(workspace.path):
+    if not workspaces.stands(workspace.path):
+        return
+    with contextlib.suppress(SnapshotFailed):
         taken = await snapshot(ctx, task, attempt, workspace, candidate=candidate)
         await work(ctx, task, attempt, taken, "interrupted", candidate=candidate)
 

@@ -70,6 +70,11 @@ class Snapshot:
     agent_commits: tuple[CommitId, ...] = ()
     nested: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    refused: str = ""
+    """Why this content must not be merged; the commit then holds it in a form that git takes anywhere."""
+    ignored: tuple[str, ...] = ()
+    """New files, and folders of them, that ignore rules left out; at most a few of `ignored_total`."""
+    ignored_total: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,11 +176,17 @@ def _notes(told: Told, snapshot: ev.SnapshotTaken | None) -> list[str]:
     notes = [f"Denied: {fact.tool}: {fact.message}" for fact in told[ev.ToolDenied]]
     notes += [f"Ownership exception: {fact.path}: {fact.reason}" for fact in told[ev.OwnershipExcepted]]
     notes += [f"Kept: {fact.ref} ({fact.why})" for fact in told[ev.WorkKept]]
+    notes += [f"Files kept in {fact.path}" for fact in told[ev.WorkspaceKept]]
     notes += [
         f"Attempt {fact.attempt} failed: {fact.reason}: {fact.message}"
         for fact in told[ev.AttemptFinished]
         if not fact.ok
     ]
+    if snapshot and snapshot.ignored_total:
+        names = ", ".join(snapshot.ignored) + (", ..." if snapshot.ignored_total > len(snapshot.ignored) else "")
+        notes.append(
+            f"Left out, because ignore rules name them: {snapshot.ignored_total} new files or folders: {names}"
+        )
     return notes + (list(snapshot.warnings) if snapshot else [])
 
 

@@ -20,6 +20,7 @@ class Reason(StrEnum):
     TIMEOUT = "timeout"
     INACTIVITY_TIMEOUT = "inactivity_timeout"
     LIMIT_EXCEEDED = "limit_exceeded"
+    CONTENT_REFUSED = "content_refused"
     MERGE_CONFLICT = "merge_conflict"
     OWNERSHIP_VIOLATION = "ownership_violation"
     CHECK_FAILED = "check_failed"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.errors import SnapshotFailed
 from harness.model.ids import RunId, TaskId, candidate_branches, keep_ref, work_branch
 from harness.model.late import dataclass
 from harness.model.state import RunState
@@ -49,7 +50,11 @@ def _remove_workspace(project: Project, run: RunId, name: str) -> None:
     vcs = project.repository
     workspace = vcs.find_workspace(run, name)
     if workspace is not None and workspace.branch is not None:
-        taken = vcs.snapshot(workspace, f"Kept by clean: run {run}, step {name}\n", project.clock.commit_time())
+        try:
+            taken = vcs.snapshot(workspace, f"Kept by clean: run {run}, step {name}\n", project.clock.commit_time())
+        except SnapshotFailed:  # its files were set aside, where nothing of ours removes them
+            vcs.remove_workspace(run, name)
+            return
         saved = set(vcs.refs_under(f"refs/orchestrix/keep/{run}/").values())
         known = {vcs.tree_of(commit) for commit in saved} | _merged_trees(project, run)
         if taken.changes and taken.tree not in known:

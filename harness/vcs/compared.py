@@ -9,6 +9,7 @@ from functools import partial
 from harness.model.ids import TreeId
 from harness.vcs import vouched
 from harness.vcs.composed import Composer, Job
+from harness.vcs.ignored import Ignored
 from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Objects
 from harness.vcs.places import Place
@@ -28,9 +29,11 @@ class Compared:
         self._landmarks = landmarks
         self._composer = Composer(objects, landmarks)
 
-    def tree(self, place: Place, private: PrivateDir, start: TreeId, left_out: Iterable[str]) -> TreeId | None:
+    def tree(
+        self, place: Place, private: PrivateDir, start: TreeId, left_out: Iterable[str], ignored: Ignored
+    ) -> TreeId | None:
         """The tree of the workspace; None where only git itself can tell."""
-        job = Job(place, private, start, start, place.tree)
+        job = Job(place, private, start, start, place.tree, ignored)
         return self._composer.tree(job, partial(self._look, place, start), left_out)
 
     def _look(self, place: Place, start: TreeId, left_out: Collection[bytes]) -> Folder:

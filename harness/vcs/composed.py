@@ -15,7 +15,8 @@ from harness.errors import GitFailed
 from harness.model.ids import TreeId
 from harness.model.late import dataclass
 from harness.vcs import rules, trees
-from harness.vcs.git import Git
+from harness.vcs.git import Git, check_time
+from harness.vcs.ignored import Ignored
 from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Objects
 from harness.vcs.places import Place
@@ -36,6 +37,7 @@ class Job:
     start: TreeId
     base: TreeId
     files: Path
+    ignored: Ignored
 
 
 class Composer:
@@ -69,7 +71,9 @@ class Composer:
             door = job.private.git(job.place.tree)
             answer = door.run("check-ignore", "-z", "--stdin", stdin=b"\0".join([*new, b""]), ok=(0, 1))
             for path in answer.items():
-                _forget(changed, path)
+                if path not in job.ignored.work:
+                    job.ignored.left.append(path)
+                    _forget(changed, path)
 
     def _store(self, changed: Folder, job: Job) -> None:
         files = list(changed.files())
@@ -81,6 +85,7 @@ class Composer:
         by_git = []
         top = os.fsencode(job.files) + b"/"
         for path, file in files:
+            check_time()
             where = top + path
             if stat.S_ISLNK(file.mode):
                 file.blob = self._objects.new_blob(os.readlink(where))  # noqa: PTH115 - the bytes of the link

@@ -7,9 +7,11 @@ import os
 import select
 import signal
 import subprocess
+import time
 import weakref
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 
 from harness import namespace
@@ -17,6 +19,7 @@ from harness.errors import MACHINE_FAULTS, EnvironmentProblem, GitFailed
 from harness.model.late import dataclass
 
 TIMEOUT_S = 900
+_deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
 _CHUNK = 64 * 1024
 _PR_SET_PDEATHSIG = 1
 _HARDENED = (
@@ -210,6 +213,35 @@ class Git:
         return {**_FIXED, **config, **{name: str(path) for name, path in chosen.items() if path is not None}}
 
 
+@contextmanager
+def within(milliseconds: int) -> Iterator[None]:
+    """Bounds all git calls of this thread in the block together; the one that is too late raises GitFailed, `overtime`."""
+    token = _deadline.set(time.monotonic() + milliseconds / 1000)
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
+def check_time() -> None:
+    """For work that is done without git: raises GitFailed when the time of the block is over."""
+    _time_left()
+
+
+def _time_left() -> float:
+    deadline = _deadline.get()
+    if deadline is None:
+        return TIMEOUT_S
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise _overtime()
+    return min(left, TIMEOUT_S)
+
+
+def _overtime() -> GitFailed:
+    return GitFailed("git did not finish in time", hint="see the setting `git_timeout`", overtime=True)
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.wait()
@@ -239,6 +271,7 @@ def execute(
     argv: list[str | bytes], *, env: Mapping[str, str], cwd: Path, stdin: bytes = b"", keeping: int | None = None
 ) -> Answer:
     """Starts one process and waits for it; raises EnvironmentProblem when it cannot start, GitFailed when it hangs."""
+    seconds = _time_left()
     try:
         done = subprocess.run(
             argv,
@@ -247,7 +280,7 @@ def execute(
             input=stdin,
             capture_output=True,
             check=False,
-            timeout=TIMEOUT_S,
+            timeout=seconds,
             pass_fds=() if keeping is None else (keeping,),
         )
     except FileNotFoundError as error:
@@ -255,6 +288,8 @@ def execute(
             raise EnvironmentProblem(f"{cwd} is not a directory", hint="name an existing directory") from error
         raise EnvironmentProblem("git is not installed", hint="install git 2.38 or newer and put it on PATH") from error
     except subprocess.TimeoutExpired as error:
+        if _deadline.get() is not None:
+            raise _overtime() from error
         raise GitFailed(f"git did not finish within {TIMEOUT_S} seconds", hint="look for a stuck disk") from error
     except OSError as error:
         raise EnvironmentProblem(f"git cannot be started: {error.strerror}", hint="see `orchestrix doctor`") from error

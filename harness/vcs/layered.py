@@ -13,6 +13,7 @@ from harness.errors import GitFailed
 from harness.model.ids import TreeId
 from harness.vcs import overlay, trees
 from harness.vcs.composed import Composer, Job
+from harness.vcs.ignored import Ignored
 from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Objects
 from harness.vcs.places import Place
@@ -57,10 +58,14 @@ class Layered:
         self._composer = Composer(objects, landmarks)
 
     def tree(
-        self, place: Place, private: PrivateDir, base: TreeId, start: TreeId, left_out: Iterable[str]
+        self, place: Place, private: PrivateDir, over: tuple[TreeId, TreeId], left_out: Iterable[str], ignored: Ignored
     ) -> TreeId | None:
-        """The tree of the workspace; None where only git itself can tell."""
-        job = Job(place, private, start, self._with_gitlinks(base, start), place.upper)
+        """The tree of the workspace, over the trees of its shared checkout and of its start point.
+
+        None where only git itself can tell.
+        """
+        base, start = over
+        job = Job(place, private, start, self._with_gitlinks(base, start), place.upper, ignored)
         return self._composer.tree(job, partial(self._reader.read, place.upper, start), left_out)
 
     def _with_gitlinks(self, base: TreeId, start: TreeId) -> TreeId:

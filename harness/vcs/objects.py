@@ -137,6 +137,10 @@ class Objects:
     def blob(self, oid: str) -> bytes:
         return bytes(self._get(oid).data)
 
+    @translated("reading a file")
+    def size(self, oid: str) -> int:
+        return int(self._get(oid).size)
+
     @translated("writing a blob")
     def new_blob(self, content: bytes) -> str:
         return str(self._writer.write(ObjectType.BLOB, content))

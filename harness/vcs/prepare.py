@@ -23,10 +23,10 @@ def fill(
     link: Sequence[str],
     *,
     has: Callable[[str], bool] = lambda _path: False,
-) -> bool:
+) -> list[str]:
     """Copies and links from the user's checkout; never out of either tree, never over a file that is there.
 
-    `has` tells of a path that the start point has although no file is there. Returns whether anything was brought.
+    `has` tells of a path that the start point has although no file is there. Returns what was to be brought.
 
     `copy` holds patterns in gitignore syntax that match untracked or ignored files; `link` holds plain paths.
     Raises ConfigInvalid for a link that leaves the checkout.
@@ -37,7 +37,7 @@ def fill(
     for name in link:
         if not has(_inside(name)):
             _link(layout.root, tree, name)
-    return bool(found or link)
+    return [*found, *link]
 
 
 def is_wanted(layout: Layout, copy: Sequence[str], link: Sequence[str]) -> bool:

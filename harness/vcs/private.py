@@ -17,6 +17,8 @@ from harness.vcs.git import Git
 from harness.vcs.places import make_private
 from harness.vcs.repo import Layout
 
+# The highest rank of all attribute files: what an agent wrote in its own converts nothing.
+_AS_THEY_ARE = b"* -text !eol !crlf !ident !filter !working-tree-encoding\n"
 _RULES = ("info/attributes", "info/exclude", "user-attributes", "user-excludes")
 
 
@@ -54,6 +56,17 @@ class PrivateDir:
 
     def git(self, work_tree: Path, index: Path | None = None) -> Git:
         return Git(self.path, work_tree, index, objects=self.shared_objects, alternate=self.own_objects)
+
+    def unconverting(self) -> PrivateDir:
+        """The same, where files are stored as they are, whatever attributes say."""
+        path = self.path.with_name(f"{self.path.name}-raw")
+        if not path.is_dir():
+            aside = Path(tempfile.mkdtemp(prefix=".raw-", dir=path.parent))
+            shutil.copytree(self.path, aside, ignore=shutil.ignore_patterns("??"), dirs_exist_ok=True)
+            (aside / "info" / "attributes").write_bytes(_AS_THEY_ARE)
+            with suppress(OSError):  # another thread was first
+                aside.rename(path)
+        return PrivateDir(path, self.shared_objects)
 
     def over_checkout(self, layout: Layout) -> Git:
         """Git over the user's own files and index, to look at them; a split index has its other half beside it."""

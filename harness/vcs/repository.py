@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
@@ -11,7 +12,8 @@ from pathlib import Path
 from typing import Self
 
 from harness import namespace
-from harness.errors import EnvironmentProblem, NotFound, UsageError
+from harness.errors import EnvironmentProblem, GitFailed, NotFound, SnapshotFailed, UsageError
+from harness.model import duration, limits
 from harness.model.changes import Change, Edit, Merge, ParentDrift, Snapshot, Workspace, WorkspaceKind
 from harness.model.ids import CommitId, RefName, RunId, TreeId, record_ref
 from harness.ports import AgentRights
@@ -38,7 +40,8 @@ from harness.vcs.background import Background
 from harness.vcs.checkout_move import IsOurs, Move
 from harness.vcs.compared import Compared
 from harness.vcs.effective import Effective
-from harness.vcs.git import Git
+from harness.vcs.git import Git, within
+from harness.vcs.ignored import Ignored, Search
 from harness.vcs.landmarks import Landmarks
 from harness.vcs.merge import Merger
 from harness.vcs.objects import Objects
@@ -46,18 +49,23 @@ from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
 from harness.vcs.refs import Refs
 from harness.vcs.room import Room
-from harness.vcs.snapshot import Taken
+from harness.vcs.snapshot import Judge, Taken
 from harness.vcs.spares import Spares
 from harness.vcs.sparse import Area, Sparse
+from harness.vcs.strict import Strict
 from harness.vcs.tamper import Tripwire
 from harness.vcs.templates import Templates
 from harness.vcs.unconverted import Unconverted
+
+_REFUSED = 10
 
 
 class Repository:
     """Implements `harness.ports.Vcs` with git worktrees, private git dirs and compare-and-swap."""
 
     workspace_kind: WorkspaceKind = kinds.CHECKOUT
+    git_ms = limits.GIT_MS
+    """Time for one snapshot, one import of an agent's commits, or one merge."""
 
     def __init__(self, root: Path, state_home: Path) -> None:
         self.layout = repo.discover(root)
@@ -69,6 +77,7 @@ class Repository:
         self._compared = Compared(self._objects, self._landmarks)
         self._sparse = Sparse(self._objects, self._landmarks)
         self._unconverted = Unconverted(self._objects, self._landmarks)
+        self._strict = Strict(self._objects)
         self._merger = Merger(self._objects, self._landmarks)
         self._background = Background()
         self._templates = Templates(self.state_dir / "_templates", self._objects, self._landmarks, self._background.do)
@@ -161,8 +170,18 @@ class Repository:
         return self._objects.content(commit, path)
 
     def merge(self, ours: CommitId, theirs: CommitId, base: CommitId) -> Merge:
-        """The three-way merge that `git merge` would make with this base, attributes included; touches no checkout."""
-        return self._merger.three_way(self._private_of(self._run), ours=ours, theirs=theirs, base=base)
+        """The three-way merge that `git merge` would make with this base, attributes included; touches no checkout.
+
+        Raises GitFailed; its detail `content` says that the three trees, or their size, are the cause.
+        """
+        own = self._private_of(self._run)
+        try:
+            with within(self.git_ms):
+                return self._merger.three_way(own, ours=ours, theirs=theirs, base=base)
+        except GitFailed as failed:
+            if failed.details.get("machine") or not (failed.details.get("overtime") or _works(own)):
+                raise
+            raise GitFailed(failed.message, hint=failed.hint, **{**failed.details, "content": True}) from failed
 
     def with_file(self, tree: TreeId, path: str, content: bytes) -> TreeId:
         """The tree with one regular file added or replaced."""
@@ -247,9 +266,10 @@ class Repository:
             return card is not None and card.only is not None and self._sparse.has(self.tree_of(card.start), path)
 
         files = Path(namespace.seen(place.tree))
-        if card is not None and prepare.fill(self.layout, own, files, copy, link, has=has):
+        brought = prepare.fill(self.layout, own, files, copy, link, has=has) if card is not None else []
+        if card is not None and brought:
             left = prepare.untracked(own.git(place.tree, place.index), files)
-            worktrees.write_card(place, dataclasses.replace(card, prepared=left))
+            worktrees.write_card(place, dataclasses.replace(card, prepared=left, brought=tuple(brought)))
 
     def agent_rights(self, workspace: Workspace) -> AgentRights:
         """What git must be able to write when the agent commits inside a sandbox."""
@@ -271,14 +291,21 @@ class Repository:
         return self._place(run, name).tree
 
     def snapshot(self, workspace: Workspace, message: str, when: int) -> Snapshot:
-        """The files as they are, as a commit on the workspace's start point."""
+        """The files as they are, as a commit on the workspace's start point.
+
+        What git cannot take, or must not be merged, is `refused` and kept in another form. Raises SnapshotFailed, with
+        the files set aside, when not even that works, or not in time.
+        """
         run = RunId(workspace.path.parent.parent.name)
         start_tree = self.tree_of(workspace.start)
         place = self._place(run, workspace.name)
-        taken = self._take(place, workspace, start_tree)
-        taken.tree = self._unconverted.kept(self._private_of(run), place.tree, place.index, start_tree, taken.tree)
+        try:
+            with within(self.git_ms):
+                kept, told = self._agent_commits(run, workspace)
+                taken = self._with_work(place, workspace, start_tree, kept)
+        except GitFailed as failed:
+            raise self._failed(place, failed) from failed
         made = self.commit(taken.tree, (workspace.start,), message, when)
-        kept, told = self._agent_commits(run, workspace)
         return Snapshot(
             commit=made,
             tree=taken.tree,
@@ -286,6 +313,53 @@ class Repository:
             agent_commits=kept,
             nested=tuple(taken.nested),
             warnings=(*taken.warnings, *told),
+            refused="; ".join(taken.refused[:_REFUSED]),
+            ignored=tuple(taken.ignored[: limits.IGNORED_NAMES]),
+            ignored_total=len(taken.ignored),
+        )
+
+    def _with_work(self, place: Place, workspace: Workspace, start: TreeId, tips: Sequence[CommitId]) -> Taken:
+        """With what is work although ignore rules name it; what else they left out is listed."""
+        ignored = Ignored()
+        taken = self._taken(place, workspace, start, ignored)
+        files = Path(namespace.seen(place.tree))
+        work = Search(self._objects, files, start, taken.tree, ignored.left).work(workspace.admin / "index", tips)
+        if work:
+            ignored = Ignored(work)
+            taken = self._taken(place, workspace, start, ignored)
+        card = worktrees.read_card(place)
+        brought = frozenset(map(os.fsencode, card.brought)) if card else ()
+        taken.ignored = Search(self._objects, files, start, taken.tree, ignored.left).shown(brought)
+        return taken
+
+    def _taken(self, place: Place, workspace: Workspace, start: TreeId, ignored: Ignored) -> Taken:
+        """By the rules of the attributes; where git fails with those, as it is: then the step answers for it."""
+        own = self._private_of(place.run)
+        try:
+            taken = self._take(place, workspace, own, Judge(self._strict, own, start, ignored))
+            taken.tree = self._unconverted.kept(own, place.tree, place.index, start, taken.tree)
+        except GitFailed as failed:
+            if failed.details.get("machine") or failed.details.get("overtime"):
+                raise
+            raw = own.unconverting()
+            judge = Judge(self._strict, raw, start, ignored)
+            taken = self._take(place, workspace, raw, judge, by_git=True)
+            taken.refused.append(failed.message)
+        taken.refused += map(str, self._strict.large(start, taken.tree))
+        return taken
+
+    def _failed(self, place: Place, failed: GitFailed) -> Exception:
+        """The step's failure, with its files set aside; the machine's own where nothing else can be written either."""
+        overtime = bool(failed.details.get("overtime"))
+        if failed.details.get("machine") or not (overtime or _works(self._private_of(place.run))):
+            return failed
+        kept = worktrees.set_aside(place, self.state_dir / "_kept")
+        why = f"it took longer than {duration.text(self.git_ms)}" if overtime else failed.message
+        return SnapshotFailed(
+            f"no snapshot can be taken of workspace {place.name}: {why}; its files are in {kept}",
+            hint="raise the setting `git_timeout`, or leave less" if overtime else "look at them there",
+            kept=str(kept),
+            overtime=overtime,
         )
 
     def lay(
@@ -432,22 +506,27 @@ class Repository:
         """The files of a record; raises NotFound."""
         return record.read(self._objects, self._refs, run)
 
-    def _take(self, place: Place, workspace: Workspace, start: TreeId) -> Taken:
+    def _take(
+        self, place: Place, workspace: Workspace, own: PrivateDir, judge: Judge, *, by_git: bool = False
+    ) -> Taken:
         """From what changed, where that can be told exactly; else by git over the whole workspace."""
-        own, card = self._private_of(place.run), worktrees.read_card(place)
+        card = worktrees.read_card(place)
         if card is not None and card.template is not None and not overlay.is_mounted(place):
             raise EnvironmentProblem(f"workspace {place.name} is not mounted", hint="resume the run")
         left_out = prepare.untouched(Path(namespace.seen(workspace.path)), card.prepared) if card else ()
-        if card is not None and card.template is not None:
-            tree = self._layered.tree(place, own, card.template, start, left_out)
+        start, ignored, tree = judge.start, judge.ignored, None
+        if by_git and (card is None or card.only is None):
+            pass
+        elif card is not None and card.template is not None:
+            tree = self._layered.tree(place, own, (card.template, start), left_out, ignored)
         elif card is not None and card.only is not None:
-            return self._sparse.take(own.git(workspace.path), place, start, card.only, left_out)
+            return self._sparse.take(own.git(workspace.path), place, card.only, left_out, judge)
         else:
-            tree = self._compared.tree(place, own, start, left_out)
+            tree = self._compared.tree(place, own, start, left_out, ignored)
         if tree is not None:
             return Taken(tree)
         gitlinks = [os.fsdecode(path) for path in self._landmarks.of(start).gitlinks]
-        return snapshot.take(own.git(workspace.path), workspace.private_index, gitlinks, left_out)
+        return snapshot.take(own.git(workspace.path), workspace.private_index, gitlinks, left_out, judge)
 
     def _retire(self, place: Place) -> None:
         """What a step wrote may stay in the trash for a while; a whole checkout goes now, unless it is used again."""
@@ -491,3 +570,16 @@ class Repository:
     def _note(self, ref: RefName, value: CommitId | None) -> None:
         for wire in self._tripwires.values():
             wire.own(ref, value)
+
+
+def _works(private: PrivateDir) -> bool:
+    """Whether git can write objects and files here at all: then what it refused is to blame."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="probe-", dir=private.path.parent) as scratch:
+            door = private.git(Path(scratch), Path(scratch) / "index")
+            (Path(scratch) / "file").write_bytes(b"")
+            door.run("add", "file")
+            door.run("write-tree")
+    except (GitFailed, OSError):
+        return False
+    return True

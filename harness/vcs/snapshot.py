@@ -8,19 +8,26 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
+
+from pygit2.enums import FileMode
 
 from harness import namespace
 from harness.model.ids import TreeId
 from harness.model.late import dataclass
-from harness.vcs import survey
+from harness.vcs import strict, survey, trees
 from harness.vcs.git import Answer, Git, text
+from harness.vcs.ignored import Ignored
+from harness.vcs.private import PrivateDir
+from harness.vcs.strict import Problem, Strict
 from harness.vcs.survey import Survey
+from harness.vcs.trees import Entry
 
 BOOKKEEPING = (":(exclude,top,literal).orchestrix/local", ":(exclude,top,glob).orchestrix/step-*-result.md")
 _WARNINGS = 20
+_INVALID = b"invalid path"
 _CLOSED = (b"Permission denied", b"could not open directory")
 
 
@@ -31,28 +38,52 @@ class Taken:
     tree: TreeId
     nested: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    """Why the tree is not what the agent left: names that git does not take stand in it under others."""
+    ignored: list[str] = field(default_factory=list)
+    """New files, and folders of them, that ignore rules left out."""
 
 
-def take(git: Git, pristine: Path, gitlinks: Sequence[str], prepared: Iterable[str]) -> Taken:
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Says what of the changes to `start` git refuses elsewhere."""
+
+    strict: Strict
+    private: PrivateDir
+    start: TreeId
+    ignored: Ignored
+
+    def problems(self, changed: Mapping[bytes, Entry]) -> list[Problem]:
+        return self.strict.problems(self.private, self.start, changed)
+
+
+def take(
+    git: Git, pristine: Path, gitlinks: Sequence[str], prepared: Iterable[str], judge: Judge | None = None
+) -> Taken:
     """Writes the tree of the git's work tree.
 
-    `gitlinks` are the submodules of the start point; `prepared` are paths that the harness put there itself.
+    `gitlinks` are the submodules of the start point; `prepared` are paths that the harness put there itself. What the
+    judge refuses is in the tree under another name.
     Raises GitFailed when no tree can be written.
     """
     with tempfile.TemporaryDirectory(prefix="snapshot-", dir=pristine.parent.parent) as scratch:
         door = Git(git.git_dir, git.work_tree, Path(scratch) / "index", git.objects, git.alternate)
-        return _Snapshot(door, pristine, gitlinks, prepared).take()
+        return _Snapshot(door, pristine, gitlinks, prepared, judge).take()
 
 
 class _Snapshot:
-    def __init__(self, git: Git, pristine: Path, gitlinks: Sequence[str], prepared: Iterable[str]) -> None:
+    def __init__(
+        self, git: Git, pristine: Path, gitlinks: Sequence[str], prepared: Iterable[str], judge: Judge | None
+    ) -> None:
         assert git.work_tree is not None  # noqa: S101 - narrows the type; `take` always passes one
         assert git.index is not None  # noqa: S101 - as above
         self._git, self._root, self._index = git, Path(namespace.seen(git.work_tree)), git.index
         self._pristine = pristine
+        self._judge = judge
         self._gitlinks = gitlinks
         self._prepared = [f":(exclude,top,literal){path}" for path in prepared]
         self._warnings: list[str] = []
+        self._refused: list[str] = []
 
     def take(self) -> Taken:
         seen = self._look()
@@ -65,10 +96,12 @@ class _Snapshot:
         self._note_refused(answer)
         plain = [*self._not_ignored(nested), *self._settle_gitlinks(seen)]
         self._add_plain(plain, seen.inside)
+        self._settle_ignored()
+        self._refuse(invalid=_INVALID in answer.err)
         for path in plain:
             self._warn(f"{_shown(path)} is a repository of its own: its files are in the snapshot, its history is not")
         tree = TreeId(self._git.run("write-tree").out.decode().strip())
-        return Taken(tree, [_shown(path) for path in plain], self._warnings)
+        return Taken(tree, [_shown(path) for path in plain], self._warnings, self._refused)
 
     def _look(self) -> Survey:
         seen = survey.tree(self._root, self._gitlinks)
@@ -141,12 +174,65 @@ class _Snapshot:
             # What a sparse workspace left out would be removed for not being there.
             self._update(sorted(wanted), "--ignore-skip-worktree-entries", "--add", "--remove", "--replace")
 
+    def _settle_ignored(self) -> None:
+        """Adds what is work although rules ignore it, and lists the rest, a folder as one."""
+        if self._judge is None:
+            return
+        work = self._judge.ignored.work
+        if work:
+            self._update(sorted(map(os.fsdecode, work)), "--add", "--replace")
+        listed = self._git.run("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+        self._judge.ignored.left = listed.items()
+
+    def _refuse(self, *, invalid: bool) -> None:
+        """Brings what git refuses, now or when others check it, under names that any git takes."""
+        if self._judge is None:
+            return
+        staged = self._staged()
+        new = self._invalid() if invalid else {}
+        problems = self._judge.problems({**staged, **new})
+        refused = tuple(problem.path for problem in problems)
+        rows = []
+        for path, entry in {**staged, **new}.items():
+            if path in new or path in refused or path.startswith(tuple(above + b"/" for above in refused)):
+                rows += [b"0 %s\t%s\0" % (b"0" * 40, path)] if path in staged else []
+                rows.append(b"%o %s\t%s\0" % (trees.mode(entry), trees.oid(entry).encode(), strict.harmless(path)))
+        if rows:
+            self._git.run("update-index", "-z", "--index-info", stdin=b"".join(rows))
+        self._refused += map(str, problems)
+        if new and not problems:
+            self._refused += [f"{text(path)}: invalidPath: git takes no path with this name" for path in new]
+
+    def _staged(self) -> dict[bytes, Entry]:
+        """What differs from the start point by now and has a name that must be looked at."""
+        assert self._judge is not None  # noqa: S101 - narrows the type
+        fields = iter(self._git.run("diff-index", "--cached", "--raw", "-z", "--no-renames", self._judge.start).items())
+        found = {}
+        for about, path in zip(fields, fields, strict=True):
+            mode, oid, kind = about.split(b" ")[1], about.split(b" ")[3], about.split(b" ")[4]
+            if kind != b"D" and any(map(strict.is_doubtful, path.split(b"/"))):
+                found[path] = trees.made(int(mode, 8), path.rpartition(b"/")[2], oid.decode())
+        return found
+
+    def _invalid(self) -> dict[bytes, Entry]:
+        """Files that git would not add for their names alone."""
+        found = {}
+        for path in self._git.run("ls-files", "--others", "--exclude-standard", "-z").items():
+            place = self._root / os.fsdecode(path)
+            if any(map(strict.is_doubtful, path.split(b"/"))) and (place.is_symlink() or place.is_file()):
+                link = os.fsencode(place.readlink()) if place.is_symlink() else None
+                named = ("--stdin",) if link is not None else ("--", path)
+                oid = self._git.run("hash-object", "-w", "--no-filters", *named, stdin=link or b"").out.strip()
+                mode = FileMode.LINK if link is not None else FileMode.BLOB
+                found[path] = trees.made(mode, path.rpartition(b"/")[2], oid.decode())
+        return found
+
     def _update(self, paths: Sequence[str], *options: str) -> None:
         self._git.run("update-index", *options, "-z", "--stdin", stdin=_joined(paths))
 
     def _note_refused(self, answer: Answer) -> None:
         for line in text(answer.err).splitlines() if answer.code else ():
-            if line.startswith(("error:", "fatal:")):
+            if line.startswith(("error:", "fatal:")) and "invalid path" not in line:
                 self._warn(f"not in the snapshot: {line.split(':', 1)[1].strip()}")
 
     def _warn(self, sentence: str) -> None:

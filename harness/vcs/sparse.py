@@ -22,7 +22,7 @@ from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Objects
 from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
-from harness.vcs.snapshot import Taken
+from harness.vcs.snapshot import Judge, Taken
 from harness.vcs.trees import Entries
 
 
@@ -70,20 +70,20 @@ class Sparse:
         _unmark(git, [*Area(only).of(self.objects, tree), *self.landmarks.of(tree).gitlinks])
         git.run("checkout-index", "--index", "--all", "--quiet")
 
-    def take(self, git: Git, place: Place, start: TreeId, only: Iterable[str], left_out: Iterable[str]) -> Taken:
+    def take(self, git: Git, place: Place, only: Iterable[str], left_out: Iterable[str], judge: Judge) -> Taken:
         """The start point with the workspace's files laid over it, less what was checked out and is gone.
 
         A path that was left out cannot be deleted, only replaced: by a file of its own, one above it, or one below.
         """
-        gitlinks = [os.fsdecode(path) for path in self.landmarks.of(start).gitlinks]
-        found = self._standing(place.tree, start, Area(only))
+        gitlinks = [os.fsdecode(path) for path in self.landmarks.of(judge.start).gitlinks]
+        found = self._standing(place.tree, judge.start, Area(only))
         if not found:
-            return snapshot.take(git, place.index, gitlinks, left_out)
+            return snapshot.take(git, place.index, gitlinks, left_out, judge)
         with tempfile.TemporaryDirectory(prefix="sparse-", dir=place.run_dir) as scratch:
             index = Path(scratch) / "index"
             shutil.copy2(place.index, index)
             _unmark(replace(git, index=index), found)
-            return snapshot.take(git, index, gitlinks, left_out)
+            return snapshot.take(git, index, gitlinks, left_out, judge)
 
     def has(self, tree: TreeId, name: str) -> bool:
         """Whether a tree has something under a name, or a file above it: a checkout of all would leave no room there."""

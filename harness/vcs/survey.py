@@ -14,6 +14,7 @@ from typing import AnyStr
 from harness.errors import MACHINE_FAULTS, UsageError
 from harness.model.ids import RefName
 from harness.model.late import dataclass
+from harness.vcs.git import check_time
 
 _START_BYTES = 4096
 _OID = re.compile(r"[0-9a-f]{40}")
@@ -42,6 +43,7 @@ def tree(root: Path, submodules: Collection[str] = ()) -> Survey:
     seen = Survey()
     waiting = [("", False)]
     while waiting:
+        check_time()
         directory, nested = waiting.pop()
         entries = listed(root / directory)
         if entries is None:

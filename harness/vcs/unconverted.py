@@ -10,6 +10,7 @@ import os
 import secrets
 from pathlib import Path
 
+from harness import namespace
 from harness.model.ids import TreeId
 from harness.vcs import rules, trees
 from harness.vcs.landmarks import Landmarks
@@ -38,12 +39,12 @@ class Unconverted:
             return taken
         if attributes != self._landmarks.of(taken).attributes:
             return taken  # the step decided how content is stored
-        young = index.stat().st_ctime_ns
+        young, seen = index.stat().st_ctime_ns, Path(namespace.seen(files))
         found = [
             (path, was)
             for path, was, now in self._objects.differences(start, taken)
             if was and now and trees.is_file(was) and trees.is_file(now) and was[:6] == now[:6]
-            if _is_old(files, path, young)
+            if _is_old(seen, path, young)
         ]
         same = self._as_checked_out(private, files, found) if found else {}
         return self._objects.with_entries(taken, same) if same else taken
@@ -53,11 +54,11 @@ class Unconverted:
         mark = secrets.token_hex(16).encode()
         lines = (b"%s %s\0%s x\0" % (trees.oid(entry).encode(), path, mark) for path, entry in found)
         answer = private.git(files).run("cat-file", "-z", "--batch", "--filters", stdin=b"".join(lines))
-        written = answer.out.split(b"\n%s missing\n" % mark)
+        seen, written = Path(namespace.seen(files)), answer.out.split(b"\n%s missing\n" % mark)
         same = {}
         for (path, entry), piece in zip(found, written, strict=False):
             content = piece.partition(b"\n")[2]
-            if (files / os.fsdecode(path)).read_bytes() == content:
+            if (seen / os.fsdecode(path)).read_bytes() == content:
                 same[path] = entry
         return same
 

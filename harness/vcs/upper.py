@@ -14,14 +14,13 @@ from enum import Enum, auto
 from pathlib import Path
 
 from harness.model.late import dataclass
-from harness.vcs import trees
+from harness.vcs import strict, trees
 from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Objects
 from harness.vcs.trees import Entries, Entry
 
 _DEEP = 100
 _XATTR_SPACES = ("trusted.overlay.", "user.overlay.")
-_PLAIN_GIT_NAME = re.compile(rb"\.git[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 OWN = b".orchestrix"
 _REPORT = re.compile(rb"step-[^/]*-result\.md")
 
@@ -93,8 +92,7 @@ class Reader:
     ) -> File | Folder | Fate:
         if is_bookkeeping(path) or path in prepared:
             return Fate.AS_BEFORE
-        status = entry.stat(follow_symlinks=False)
-        _refuse_name(entry.name, status.st_mode)
+        status = _status(entry)
         if path == OWN and not stat.S_ISDIR(status.st_mode):
             raise Unusual("bookkeeping was replaced")
         if before is not None and trees.is_gitlink(before):
@@ -121,6 +119,12 @@ class Reader:
                 raise Unusual("a submodule went")
 
 
+def _status(entry: os.DirEntry[bytes]) -> os.stat_result:
+    if strict.is_doubtful(entry.name):
+        raise Unusual("a name that git may refuse")
+    return entry.stat(follow_symlinks=False)
+
+
 def _is_opaque(directory: bytes) -> bool:
     names = {name for name in os.listxattr(directory) if name.startswith(_XATTR_SPACES)}
     if any(name.endswith(".redirect") for name in names):
@@ -132,12 +136,3 @@ def is_bookkeeping(path: bytes) -> bool:
     """What the harness itself puts beside the work: never part of it."""
     folder, _, name = path.partition(b"/")
     return folder == OWN and (name == b"local" or _REPORT.fullmatch(name) is not None)
-
-
-def _refuse_name(name: bytes, mode: int) -> None:
-    """Names that git would not take, or not take as links, on one system or another."""
-    lower = name.lower()
-    plain = lower if lower.isascii() else bytes(byte for byte in lower if byte < 128)  # noqa: PLR2004 - ASCII
-    doubtful = lower.startswith((b".git", b"git~", b"gi7")) or plain.startswith(b".git") or b"\\" in name
-    if doubtful and (stat.S_ISLNK(mode) or not _PLAIN_GIT_NAME.fullmatch(name)):
-        raise Unusual("a name that git may refuse")

@@ -34,6 +34,8 @@ class Card:
     """The tree of the shared checkout below an overlay; None: the workspace is a checkout of its own."""
     only: tuple[str, ...] | None = None
     """What a sparse workspace holds besides the files at the top level; None: it holds everything."""
+    brought: tuple[str, ...] = ()
+    """What was copied and linked from the user's checkout."""
 
 
 def create(place: Place, card: Card, fill: Callable[[Place], None]) -> Workspace:
@@ -88,6 +90,21 @@ def retire(place: Place) -> bool:
     return overlaid
 
 
+def set_aside(place: Place, folder: Path) -> Path:
+    """Moves the agent's files, or what an overlay holds of them, out of the workspace; nothing of ours removes them there."""
+    made = folder / f"{place.run}-{place.name}"
+    if os.path.lexists(place.layers):
+        overlay.unmount(place)
+    files = place.upper if os.path.lexists(place.upper) else place.tree
+    places.make_private(folder)
+    number = 1
+    while os.path.lexists(made):
+        number += 1
+        made = folder / f"{place.run}-{place.name}.{number}"
+    files.rename(made)
+    return made
+
+
 def _has_parts(place: Place) -> bool:
     return any(map(os.path.lexists, (place.index, place.private, place.card, place.layers, place.admin)))
 
@@ -104,6 +121,7 @@ def write_card(place: Place, card: Card) -> None:
         "prepared": dict(card.prepared),
         "template": card.template,
         "only": card.only,
+        "brought": card.brought,
     }
     aside = f"{place.run_dir}/{place.name}.card.new"
     _write(aside, json.dumps(content).encode())
@@ -120,6 +138,7 @@ def read_card(place: Place) -> Card | None:
             dict(content["prepared"]),
             TreeId(template) if template else None,
             None if only is None else tuple(only),
+            tuple(content.get("brought", ())),
         )
     except (FileNotFoundError, NotADirectoryError):
         return None

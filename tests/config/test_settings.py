@@ -41,6 +41,7 @@ def test_defaults(tmp_path):
         ("workspace.sparse", [], "default"),
         ("backoff_base", "1000ms", "default"),
         ("resume_sessions", False, "default"),
+        ("git_timeout", "300000ms", "default"),
         ("recoveries", 3, "default"),
         ("checkpoint_every", "10000ms", "default"),
         ("errors", {}, "default"),

@@ -12,6 +12,7 @@ import pytest
 
 from harness.model.ids import TaskId, work_branch
 from harness.vcs import snapshot
+from harness.vcs.ignored import Ignored
 from harness.vcs.repository import Repository
 from tests.vcs.conftest import RUN, Checkout, vouch_for_all
 from tests.vcs.test_layered import NAMES, RULES, edit
@@ -29,7 +30,7 @@ def by_git(vcs: Repository, name: str) -> str:
 def from_changes(vcs: Repository, name: str, start: str) -> str | None:
     """The snapshot by what changed, or None where git has to be asked."""
     place = vcs._place(RUN, name)
-    return vcs._compared.tree(place, vcs._private_of(RUN), vcs.tree_of(vcs.resolve(start)), ())
+    return vcs._compared.tree(place, vcs._private_of(RUN), vcs.tree_of(vcs.resolve(start)), (), Ignored())
 
 
 @pytest.mark.parametrize("rules", RULES)

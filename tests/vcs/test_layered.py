@@ -19,6 +19,7 @@ from harness.model import limits
 from harness.model.ids import RunId, TaskId, work_branch
 from harness.vcs import layered, overlay, snapshot, templates
 from harness.vcs import workspace as worktrees
+from harness.vcs.ignored import Ignored
 from harness.vcs.repository import Repository
 from harness.vcs.room import Room
 from tests.vcs.conftest import RUN, Checkout
@@ -52,7 +53,7 @@ def from_upper(vcs: Repository, name: str) -> str | None:
     assert card is not None
     assert card.template is not None
     quick = layered.Layered(vcs._objects, vcs._landmarks)
-    return quick.tree(place, vcs._private_of(RUN), card.template, vcs.tree_of(card.start), ())
+    return quick.tree(place, vcs._private_of(RUN), (card.template, vcs.tree_of(card.start)), (), Ignored())
 
 
 def put(rng: random.Random, target: Path) -> None:

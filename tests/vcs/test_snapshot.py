@@ -343,13 +343,13 @@ def _paths_and_removal(vcs: Repository, workspace: Workspace) -> str:
 
 
 def test_a_path_that_git_refuses_is_named(checkout: Checkout, vcs: Repository) -> None:
-    """What cannot be in a tree is not silently dropped."""
+    """What cannot be in a tree is not silently dropped: it is kept under another name, and not to be merged."""
     workspace = opened(vcs)
     (workspace.path / "git~1").write_text("x")
     (workspace.path / "good").write_text("x")
     taken = vcs.snapshot(workspace, "work", 1)
-    assert taken.changes == (Change(Kind.ADDED, "good"),)
-    assert any("git~1" in warning for warning in taken.warnings)
+    assert taken.changes == (Change(Kind.ADDED, "good"), Change(Kind.ADDED, "refused-git~1"))
+    assert taken.refused == "git~1: hasDotgit: contains '.git'"
 
 
 def test_commits_of_the_agent_are_found(checkout: Checkout, vcs: Repository) -> None:

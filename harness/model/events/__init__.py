@@ -18,6 +18,7 @@ from harness.model.events.attempt import (
     ToolCalled,
     ToolDenied,
     WorkKept,
+    WorkspaceKept,
     WorkspacePreparing,
     WorkspaceRemoved,
 )
@@ -180,6 +181,7 @@ __all__ = [
     "WorkKept",
     "WorkflowCheckpoint",
     "WorkflowFinalized",
+    "WorkspaceKept",
     "WorkspacePreparing",
     "WorkspaceRemoved",
     "WorktreeMerged",

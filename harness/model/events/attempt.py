@@ -33,6 +33,18 @@ class WorkspaceRemoved(StepFact):
         return f"step {self.task} workspace removed"
 
 
+class WorkspaceKept(StepFact):
+    """No snapshot could be taken: the files of the workspace stay in the folder `path` until a person removes it."""
+
+    type = "workspace.kept"
+    path: str
+    why: str
+
+    @property
+    def summary(self) -> str:
+        return f"step {self.task} files kept in {self.path}: {line(self.why)}"
+
+
 class ProcessStarted(StepFact):
     """Identifies a child process beyond its pid, so that an orphan can be ended and a stranger never is."""
 
@@ -83,6 +95,9 @@ class SnapshotTaken(StepFact):
     changed_total: int = 0
     agent_commits: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    refused: str = ""
+    ignored: list[str] = field(default_factory=list)
+    ignored_total: int = 0
 
     @property
     def summary(self) -> str:
