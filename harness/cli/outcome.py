@@ -15,6 +15,7 @@ from harness.model import view
 from harness.model.ids import CommitId, RefName, RunId
 from harness.model.lifecycle import RunStatus
 from harness.model.state import RunState, StepState
+from harness.runs import clean
 from harness.runs import land as landing
 from harness.wiring import Project
 
@@ -90,6 +91,8 @@ def finish(
         _envelope(data, state, refused)
     elif not jsonl:
         _people(project, state, asked=land and refused is None and state.status is RunStatus.SUCCEEDED, advise=advise)
+        for path, command in clean.stuck(project):
+            output.say(f"warning: {path} cannot be removed ({command})")
         if refused is not None:
             output.failure(refused, as_json=False)
     return code

@@ -8,6 +8,7 @@ from harness.errors import SnapshotFailed
 from harness.model.ids import RunId, TaskId, candidate_branches, keep_ref, work_branch
 from harness.model.late import dataclass
 from harness.model.state import RunState
+from harness.vcs import removal
 from harness.wiring import Project
 
 
@@ -32,17 +33,27 @@ def _ended(project: Project, run: RunId) -> bool:
 
 
 def clean(project: Project, *, dry_run: bool = False) -> list[Leftover]:
-    """Workspaces of ended runs, after a last snapshot of what they hold, and work branches that are merged."""
+    """Workspaces of ended runs, after a last snapshot of what they hold, work branches that are merged, and dead locks."""
     removed = []
     for run, name, path, may_go in survey(project):
         if may_go:
             removed.append(Leftover(run, str(path), "workspace of a run that has ended"))
             if not dry_run:
                 _remove_workspace(project, run, name)
+    if not dry_run:
+        for run in {RunId(item.run_id) for item in removed}:
+            project.repository.forget_run(run)
+    locks = [lock for lock in project.repository.own_locks() if dry_run or project.repository.unlock(lock)]
+    removed += [Leftover("", str(lock), "lock of a git that was killed") for lock in locks]
     for run in project.reading.run_ids():
         if _ended(project, run):
             removed += _merged_branches(project, project.reading.state(run), dry_run=dry_run)
     return removed
+
+
+def stuck(project: Project) -> list[tuple[Path, str]]:
+    """What cannot be removed, with the command that can; it is in nobody's way, and takes room."""
+    return [(path, removal.command(trash)) for path, trash in project.repository.stuck()]
 
 
 def _remove_workspace(project: Project, run: RunId, name: str) -> None:

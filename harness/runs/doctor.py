@@ -144,3 +144,9 @@ def _leftovers(project: Project) -> Iterator[Finding]:
     for run, name, path, may_go in clean.survey(project):
         hint = "`orchestrix clean` removes it" if may_go else f"`orchestrix resume {run}` carries on with its run"
         yield Finding("leftovers", False, f"workspace {name} of run {run} at {path}", hint, needed=False)
+    for path, command in clean.stuck(project):
+        yield Finding("leftovers", False, f"{path} cannot be removed", command, needed=False)
+    for lock in project.repository.own_locks():
+        yield Finding(
+            "leftovers", False, f"{lock} is there", "if it stays, `orchestrix clean` removes it", needed=False
+        )

@@ -1,35 +1,74 @@
-"""Brings kept work back as a branch."""
+"""Brings kept work back as branches."""
 
 from __future__ import annotations
 
-from harness.errors import NotFound
+import re
+
+from harness.errors import NotFound, UsageError
 from harness.model.ids import CommitId, RefName, RunId
+from harness.model.late import dataclass
 from harness.model.state import StepState
 from harness.wiring import Project
 
 
-def restore(project: Project, run_id: RunId, steps: list[StepState]) -> list[tuple[StepState, RefName, CommitId]]:
-    """One branch `orchestrix-restore/<run>/<step>` for each step that has kept or merged work."""
-    vcs = project.repository
-    found = []
-    for step in steps:
-        commit = _commit(project, run_id, step)
-        if commit is None:
-            continue
-        ref = RefName(f"refs/heads/orchestrix-restore/{run_id}/{step.task_id}")
-        old = vcs.read_ref(ref)
-        if old != commit:
-            vcs.move_ref(ref, commit, old)
-        found.append((step, ref, commit))
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """One branch; `kept` names the attempt, and is empty for what is on the step's own branch."""
+
+    step: StepState
+    kept: str
+    branch: RefName
+    commit: CommitId
+
+
+def restore(project: Project, run_id: RunId, steps: list[StepState], *, merged: bool) -> list[Restored]:
+    """A branch for every kept attempt of these steps, also of those that a retry replaced; the newest of each step first.
+
+    `merged` also brings back a step that has nothing kept, but was merged.
+    """
+    found = [
+        Restored(step, label, _branched(project, f"orchestrix-restore/{run_id}/{step.task_id}", label, commit), commit)
+        for step in steps
+        for label, commit in _kept(project, run_id, step, merged=merged)
+    ]
     if not found:
         raise NotFound(f"run {run_id} has no kept work to restore", hint="see `orchestrix status`")
     return found
 
 
-def _commit(project: Project, run_id: RunId, step: StepState) -> CommitId | None:
-    """The newest kept snapshot; where none is kept, the branch of the step."""
-    for name in (step.kept_ref, f"refs/heads/orchestrix/{run_id}/{step.task_id}/work"):
-        at = project.repository.read_ref(RefName(name)) if name else None
-        if at is not None:
-            return at
-    return CommitId(step.commit) if step.commit and step.changed_paths else None
+def _kept(project: Project, run_id: RunId, step: StepState, *, merged: bool) -> list[tuple[str, CommitId]]:
+    """Label and commit of each kept attempt, the newest first; where none is kept, the branch of the step."""
+    vcs = project.repository
+    prefix = f"refs/orchestrix/keep/{run_id}/{step.task_id}/"
+    refs = {ref.removeprefix(prefix): at for ref, at in vcs.refs_under(prefix).items()}
+    attempts = {label: at for label, at in refs.items() if not label.startswith("agent-")}
+    newest = (step.kept_ref or "").removeprefix(prefix)
+    labels = sorted(attempts, key=lambda label: (label == newest, _order(label)), reverse=True)
+    first_of_each = {at: label for label in reversed(labels) for at in (attempts[label],)}
+    rows = [(label, at) for label in labels if first_of_each[at := attempts[label]] == label]
+    if rows or not (merged or step.final_status != "completed"):
+        return rows
+    at = vcs.read_ref(RefName(f"refs/heads/orchestrix/{run_id}/{step.task_id}/work"))
+    at = at or (CommitId(step.commit) if step.commit and step.changed_paths else None)
+    return [("", at)] if at else []
+
+
+def _branched(project: Project, name: str, label: str, commit: CommitId) -> RefName:
+    """A branch at the commit: the plain name, or one with the attempt in it. A branch that is there is never moved."""
+    vcs = project.repository
+    branches = [RefName.branch(name), RefName.branch(f"{name}-{label or commit[:12]}")]
+    for branch in branches:
+        at = vcs.read_ref(branch)
+        if at == commit:
+            return branch
+        if at is None:
+            vcs.move_ref(branch, commit, None)
+            return branch
+    raise UsageError(
+        f"{branches[-1].short} is there, and holds something else", hint="rename or delete it, then restore again"
+    )
+
+
+def _order(label: str) -> tuple[bool, list[int], str]:
+    """Attempts by number, and after them what `clean` kept."""
+    return label.startswith("clean-"), [int(number) for number in re.findall(r"\d+", label)], label

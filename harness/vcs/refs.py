@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pygit2
@@ -177,6 +178,10 @@ class Refs:
                 ) from failed
             self._unlock(ref, failed)
             self._git.run("update-ref", *args)
+
+    def own_locks(self) -> list[Path]:
+        """Lock files among the harness's own refs."""
+        return sorted(path for prefix in _OWN for path in (self._common_dir / prefix).rglob("*.lock"))
 
     def _unlock(self, ref: RefName, failed: GitFailed) -> None:
         """Takes away what a killed git left; a lock on somebody else's ref is named, not taken."""

@@ -2,6 +2,7 @@
 
 What goes is first renamed into a trash, a directory of the harness on the same file system: from then on it is nothing
 any more, whatever happens. Taking a trash apart can wait, and anybody can do it, also two at once.
+What resists (an immutable file, or one of another user) stays, and never fails the work that is done: `stuck` names it.
 Paths are strings here: there are very many of them.
 """
 
@@ -9,10 +10,12 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import stat
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager
 from itertools import chain, count, repeat
 from pathlib import Path
 
@@ -21,18 +24,21 @@ from harness.vcs.places import make_private
 
 _THREADS = 4
 _FEW = 8  # directories, for which no thread is started
+# Rights and flags of single files; every other error is the machine's.
+_RESISTS = frozenset({errno.EPERM, errno.EACCES, errno.EBUSY, errno.ENOTEMPTY})
+_NAMED = 10
 _numbers = count()
 _taking_apart = threading.Lock()
 
 
 def discard(*paths: Path, trash: Path) -> None:
-    """Removes what is at `paths`, and what else is in `trash`; raises EnvironmentProblem when something resists."""
+    """Removes what is at `paths`, and what else is in `trash`; raises EnvironmentProblem when the disk fails."""
     put(*paths, trash=trash)
     empty(trash)
 
 
 def put(*paths: Path, trash: Path, elsewhere: Path | None = None) -> None:
-    """What is at `paths` disappears from there at once; raises EnvironmentProblem when something resists.
+    """What is at `paths` disappears from there at once, unless it resists; raises EnvironmentProblem when the disk fails.
 
     From another file system nothing can be renamed into `trash`; it is removed through the trash `elsewhere`.
     """
@@ -42,6 +48,8 @@ def put(*paths: Path, trash: Path, elsewhere: Path | None = None) -> None:
         except OSError as error:
             if error.errno == errno.EXDEV and elsewhere is not None:
                 discard(Path(path), trash=elsewhere)
+                continue
+            if error.errno in _RESISTS:
                 continue
             raise EnvironmentProblem(
                 f"{path} cannot be removed: {error.strerror or error}", hint=f"look at {trash} and remove it by hand"
@@ -57,6 +65,35 @@ def empty(trash: Path) -> None:
         raise EnvironmentProblem(
             f"{trash} cannot be removed: {error.strerror or error}", hint=f"look at {trash} and remove it by hand"
         ) from error
+
+
+def stuck(trash: Path) -> list[Path]:
+    """Files, and directories without any, that are still in it; a few of them, where there are many."""
+    found: list[Path] = []
+    for folder, folders, files in os.walk(trash):
+        if files or not folders:
+            found += [Path(folder, name) for name in sorted(files)] or [Path(folder)]
+        if len(found) >= _NAMED:
+            break
+    return found[:_NAMED]
+
+
+def command(path: Path) -> str:
+    """What a person with the rights types to remove what resists here."""
+    right = "" if os.geteuid() == 0 else "sudo "
+    return f"{right}chattr -R -i {shlex.quote(str(path))}; {right}rm -rf {shlex.quote(str(path))}"
+
+
+@contextmanager
+def _bearing() -> Iterator[None]:
+    """What another process took away is no matter; what resists stays."""
+    try:
+        yield
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        if error.errno not in _RESISTS:
+            raise
 
 
 def remove_if_empty(directory: Path | str) -> bool:
@@ -85,17 +122,17 @@ def _take_apart(trash: str) -> None:
 
 def _gone(directory: str, trash: str) -> list[str]:
     moved = _emptied(directory, trash)
-    with suppress(FileNotFoundError):
+    with _bearing():
         os.rmdir(directory)  # noqa: PTH106 - a string, as everywhere here
     return moved
 
 
 def _emptied(directory: str, trash: str) -> list[str]:
-    """The directories that were in it, and are in the trash now; what another process took away is no matter."""
+    """The directories that were in it, and are in the trash now."""
     moved = []
-    with suppress(FileNotFoundError), os.scandir(directory) as entries:
+    with _bearing(), os.scandir(directory) as entries:
         for entry in entries:
-            with suppress(FileNotFoundError):
+            with _bearing():
                 if not entry.is_dir(follow_symlinks=False):
                     os.unlink(entry.path)  # noqa: PTH108 - one system call for each of many files
                 elif directory == trash:

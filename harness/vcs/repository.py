@@ -25,6 +25,7 @@ from harness.vcs import (
     kinds,
     land,
     layered,
+    locks,
     overlay,
     places,
     prepare,
@@ -207,6 +208,10 @@ class Repository:
         if worktrees.is_left(place):
             self._background.settle()
             worktrees.remove(place)
+            if removal.stuck(place.tree):
+                raise EnvironmentProblem(
+                    f"{place.tree} is in the way and cannot be removed", hint=removal.command(place.tree)
+                )
         if branch is not None:
             with self._lock:
                 old = self._refs.read(branch)
@@ -430,6 +435,22 @@ class Repository:
         removal.empty(trash)
         removal.remove_if_empty(self.common_dir / "worktrees")
         self._templates.evict()
+
+    def stuck(self) -> list[tuple[Path, Path]]:
+        """Files of workspaces that are gone, but could not be removed, and the trash each is in; tries once more."""
+        of_git = places.git_trash(self.state_dir, self.common_dir)
+        trashes = (self.state_dir / "_trash", of_git, self.state_dir / "_templates" / "trash")
+        for trash in trashes:
+            removal.empty(trash)
+        return [(path, trash) for trash in trashes for path in removal.stuck(trash)]
+
+    def own_locks(self) -> list[Path]:
+        """Lock files among the harness's own refs; one that stays was left by a git that was killed."""
+        return self._refs.own_locks()
+
+    def unlock(self, lock: Path) -> bool:
+        """Removes a lock file that nobody uses any more; False while somebody does."""
+        return locks.remove_abandoned(lock)
 
     # The parent
 

@@ -65,7 +65,7 @@ def is_left(place: Place) -> bool:
 
 
 def remove(place: Place) -> None:
-    """Removes worktree and bookkeeping, also half-made ones; raises EnvironmentProblem when something resists."""
+    """Removes worktree and bookkeeping, also half-made ones; what resists stays (see `removal`)."""
     retire(place)
     if not removal.remove_if_empty(place.tree):
         removal.put(place.tree, trash=place.trash)

@@ -36,8 +36,10 @@ def test_clean_and_restore_never_lose_work(bench: Workbench) -> None:
     ]
     assert bench.call("clean").out == "nothing to clean\n"
     restored = bench.call("restore", run, "1", "--json")
-    assert [row["step"] for row in restored.data["restored"]] == [1]
-    assert bench.tree(restored.data["restored"][0]["branch"])["half.txt"] == "half"
+    assert [row["step"] for row in restored.data["restored"]] == [1, 1]  # the attempt, and what clean found after it
+    trees = [bench.tree(row["branch"]) for row in restored.data["restored"]]
+    assert [tree["half.txt"] for tree in trees] == ["half", "half"]
+    assert [tree.get("afterthought.txt") for tree in trees] == [None, "a person worked here"]
     assert bench.call("restore", run).code == 0
     assert bench.git("worktree", "list").count("\n") == 0
 
@@ -48,6 +50,28 @@ def test_restore_has_nothing_to_do_after_success(bench: Workbench) -> None:
     assert bench.call("restore", "latest").code == 2
     assert "no step '7'" in bench.call("restore", "latest", "7").err
     assert "no run 'nope'" in bench.call("restore", "nope").err
+
+
+def test_restore_brings_every_kept_attempt_back(bench: Workbench) -> None:
+    """After a retry that failed and one that succeeded, all that is kept is listed; a branch of the user's is not moved."""
+    script = f"cat {bench.root}/turn > turn.txt; ! grep -q bad turn.txt"
+    turn = bench.root / "turn"
+    turn.write_text("bad one\n")
+    run = bench.run(shell(script, owns=["turn.txt"], retries=0)).data["run_id"]
+    turn.write_text("bad two\n")
+    assert bench.call("retry", run, "0").code == 1
+    turn.write_text("good\n")
+    assert bench.call("retry", run, "0").code == 0
+    for args in ((run,), (run, "0")):
+        rows = bench.call("restore", *args, "--json").data["restored"]
+        assert [row["kept"] for row in rows] == ["attempt-2", "attempt-1"]
+        assert [row["branch"].rpartition("/")[2] for row in rows] == ["0", "0-attempt-1"]
+        assert [bench.tree(row["branch"])["turn.txt"] for row in rows] == ["bad two", "bad one"]
+    bench.git("checkout", "-q", f"orchestrix-restore/{run}/0")
+    mine = bench.commit({"mine.txt": "mine\n"})
+    again = bench.call("restore", run, "--json").data["restored"]
+    assert bench.git("rev-parse", f"orchestrix-restore/{run}/0") == mine
+    assert [bench.tree(row["branch"])["turn.txt"] for row in again] == ["bad two", "bad one"]
 
 
 def test_a_run_of_another_checkout_is_not_cleaned_away(bench: Workbench, tmp_path: Path) -> None:

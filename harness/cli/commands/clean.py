@@ -22,11 +22,15 @@ def register(app: App) -> None:
 
         project = Project.at(options.here(directory))
         gone = cleaning.clean(project, dry_run=dry_run)
+        stuck = cleaning.stuck(project)
         if as_json:
             rows = [{"run_id": item.run_id, "what": item.what, "why": item.why} for item in gone]
-            output.emit({"removed": rows, "dry_run": dry_run})
+            resisting = [{"what": str(path), "remove": command} for path, command in stuck]
+            output.emit({"removed": rows, "dry_run": dry_run, "stuck": resisting})
             return
         for item in gone:
             output.line(f"{'would remove' if dry_run else 'removed'} {item.what}: {item.why}")
+        for path, command in stuck:
+            output.say(f"warning: {path} cannot be removed ({command})")
         if not gone:
             output.line("nothing to clean")
