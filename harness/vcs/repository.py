@@ -101,6 +101,10 @@ class Repository:
     def _step_git(self) -> StepGit:
         return StepGit(self.layout, self._effective)
 
+    def check_supported(self) -> None:
+        """Raises EnvironmentProblem for a repository that a run could only fail on; call it before there is a run."""
+        repo.check_supported(self.layout, self._effective.values)
+
     # Revisions and refs
 
     def resolve(self, revision: str) -> CommitId:
