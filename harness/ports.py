@@ -94,7 +94,6 @@ class AgentRights:
 
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
-    mounts: tuple[tuple[Path, Path, bool], ...] = ()
 
 
 class Vcs(Protocol):
@@ -169,9 +168,6 @@ class Vcs(Protocol):
 
     def snapshot(self, workspace: Workspace, message: str, when: int) -> Snapshot:
         """The files as they are, as a commit on the workspace's start point."""
-
-    def sweep_refs(self, workspace: Workspace) -> None:
-        """Removes what an agent left among the refs besides its work branch; call it when its commits are kept."""
 
     def tracked(self, folder: str) -> frozenset[str]:
         """The paths below a folder of the user's checkout that git tracks there."""

@@ -44,9 +44,8 @@ class Heard:
     def __call__(self, text: str) -> None:
         self.text += text
         if not self.live and sys.stderr.isatty():
-            with contextlib.suppress(OSError):
-                sys.stderr.write(visible(text))
-                sys.stderr.flush()
+            sys.stderr.write(visible(text))
+            sys.stderr.flush()
 
     def tail(self, lines: int) -> str:
         """As much of its end as fits on a screen."""

@@ -91,7 +91,6 @@ class StepExecute:
             rights=Rights(
                 writable=(self.workspace.path, *rights.writable, *means.writable),
                 readable=(self.workspace.private, *rights.readable),
-                mounts=rights.mounts,
             ),
             limits=ProcessLimits(processes=limits.processes, memory_bytes=limits.memory_bytes, file_bytes=limits.bytes),
             secrets=means.secrets,

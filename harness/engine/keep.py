@@ -31,7 +31,6 @@ async def snapshot(
     note(ctx, task, attempt, taken)
     for number, commit in enumerate(taken.agent_commits):
         await point(ctx, keep_ref(ctx.run_id, task, f"agent-{_label(attempt, candidate)}-{number}"), commit)
-    await ctx.offload(ctx.parts.vcs.sweep_refs, workspace)
     await point(ctx, workspace.branch or ctx.branch(task), taken.commit)
     return taken
 

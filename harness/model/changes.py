@@ -47,7 +47,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A sub-agent's git worktree, and what the harness keeps beside it, out of the agent's reach."""
+    """A sub-agent's checkout, its git dir (`admin`), and what the harness keeps beside them, out of the agent's reach."""
 
     name: str
     path: Path

@@ -26,13 +26,11 @@ class ProcessLimits:
 class Rights:
     """What a sandbox leaves writable or hides; everything else is readable. Network and secrets will join here.
 
-    `readable` names what must stay visible even where the sandbox puts an empty directory of its own (such as /tmp);
-    `mounts` puts one directory in the place of another: source, target, whether it is writable there.
+    `readable` names what must stay visible even where the sandbox puts an empty directory of its own (such as /tmp).
     """
 
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
-    mounts: tuple[tuple[Path, Path, bool], ...] = ()
     hidden: tuple[Path, ...] = ()
 
 

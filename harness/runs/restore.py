@@ -48,9 +48,9 @@ def _kept(project: Project, run_id: RunId, step: StepState, *, merged: bool) -> 
     rows = [(label, at) for label in labels if first_of_each[at := attempts[label]] == label]
     if rows or not (merged or step.final_status != "completed"):
         return rows
-    at = vcs.read_ref(RefName(f"refs/heads/orchestrix/{run_id}/{step.task_id}/work"))
-    at = at or (CommitId(step.commit) if step.commit and step.changed_paths else None)
-    return [("", at)] if at else []
+    branch = vcs.read_ref(RefName(f"refs/heads/orchestrix/{run_id}/{step.task_id}/work"))
+    work = branch or (CommitId(step.commit) if step.commit and step.changed_paths else None)
+    return [("", work)] if work else []
 
 
 def _branched(project: Project, name: str, label: str, commit: CommitId) -> RefName:

@@ -97,6 +97,7 @@ def target(project: Project, wish: Wish) -> RefName | None:
 def base(project: Project, planned: str | None, wish: Wish) -> CommitId:
     """--base, then the plan's base, then the branch to land on, then HEAD."""
     vcs = project.repository
+    vcs.check_supported()
     named = wish.base or planned
     if named:
         return vcs.resolve(named)

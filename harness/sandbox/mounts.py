@@ -27,8 +27,6 @@ def options(spec: ProcessSpec) -> list[str]:
     hidden = [path for path, rule in rules.items() if not rule]
     for path in sorted(rules, key=len):
         words += [rules[path], path, path] if rules[path] else _mask(path)
-    for source, target, writes in spec.rights.mounts:
-        words += ["--bind" if writes else "--ro-bind", _place(str(source)) or str(source), str(target)]
     for path in hidden:
         words += ["--remount-ro", path] if Path(path).is_dir() else []
     return [*words, "--chdir", str(spec.cwd)]

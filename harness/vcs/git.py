@@ -21,6 +21,7 @@ from harness.model.late import dataclass
 TIMEOUT_S = 900
 _deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
 _CHUNK = 64 * 1024
+_TOLD_LINES = 3
 _PR_SET_PDEATHSIG = 1
 _HARDENED = (
     "core.hooksPath=/dev/null",
@@ -75,9 +76,19 @@ class Answer:
         """The last line that says what went wrong."""
         if self.code < 0:
             return f"it was ended by signal {-self.code}"
+        lines = self._lines
+        causes = [number for number, line in enumerate(lines) if line.startswith(("fatal:", "error:"))]
+        if not causes:
+            said = [line for line in lines if not line.startswith("hint:")]  # git's advice is no cause
+            return (said or [f"exit status {self.code}"])[-1]
+        last = lines[causes[-1]]
+        return " ".join([last, *lines[causes[-1] + 1 :]]) if last.endswith(":") else last
+
+    @property
+    def all_errors(self) -> str:
+        """Every line that says what went wrong: the first ones are often the cause of the last."""
         causes = [line for line in self._lines if line.startswith(("fatal:", "error:"))]
-        said = [line for line in self._lines if not line.startswith("hint:")]  # git's advice is no cause
-        return (causes or said or [f"exit status {self.code}"])[-1]
+        return "; ".join(causes[-_TOLD_LINES:]) or self.last_error
 
     @property
     def machine_fault(self) -> str:

@@ -45,6 +45,14 @@ class Objects:
         found = self._repo.get(oid)
         return found is not None and found.type == ObjectType.COMMIT
 
+    @translated("looking for a commit")
+    def commit_at(self, oid: str) -> CommitId | None:
+        """The commit that an id names, itself or through tags; None when there is none."""
+        found = self._repo.get(oid)
+        while isinstance(found, pygit2.Tag):
+            found = self._repo.get(found.target)
+        return CommitId(str(found.id)) if found is not None and found.type == ObjectType.COMMIT else None
+
     @translated("reading a commit")
     def tree_of(self, commit: str) -> TreeId:
         """The tree of a commit; a tree is its own. The id decides it, so what was read once stays true."""

@@ -85,18 +85,23 @@ class Place:
         return self.run_dir / "trash"
 
     @cached_property
-    def aside(self) -> Path:
-        """The admin directory while it is being made; the name belongs to this state directory and no other."""
-        return self.common_dir / f"orchestrix-new.{_digest(self.run_dir.parent)}.{self.run}.{self.name}"
-
-    @cached_property
     def admin_trash(self) -> Path:
-        """For what stands in the git dir, where that is on another file system than the run."""
+        """For what an earlier version left in the git dir, where that is on another file system than the run."""
         return git_trash(self.run_dir.parent, self.common_dir)
 
     @cached_property
     def admin(self) -> Path:
-        """Run ids hold no dot, so that two runs never share an admin name."""
+        """The workspace's git dir; the user's repository holds nothing of it."""
+        return self.private / "git"
+
+    @cached_property
+    def refs(self) -> Path:
+        """The refs that the workspace's git dir began with."""
+        return self.run_dir / "kept" / f"{self.name}.refs"
+
+    @cached_property
+    def entry(self) -> Path:
+        """Where earlier versions had a worktree's git dir; run ids hold no dot, so that two runs never share it."""
         return self.common_dir / "worktrees" / f"orchestrix.{self.run}.{self.name}"
 
 
@@ -167,12 +172,12 @@ def found(state_dir: Path, common_dir: Path) -> list[Place]:
 
 
 def half_made(state_dir: Path, common_dir: Path, run: RunId) -> list[Path]:
-    """What a run that died left in the git dir when it was just making an admin directory."""
+    """What a run of an earlier version that died left in the git dir."""
     return list(common_dir.glob(f"orchestrix-new.{_digest(state_dir)}.{run}.*"))
 
 
 def names_tree(admin: Path, tree: Path) -> bool:
-    """Whether a worktree's admin directory belongs to this tree."""
+    """Whether a worktree's entry belongs to this tree."""
     try:
         return (admin / "gitdir").read_bytes().rstrip(b"\n") == os.fsencode(tree / ".git")
     except OSError:

@@ -17,10 +17,12 @@ from harness.vcs.git import Git
 from harness.vcs.libgit2 import translated
 from harness.vcs.repo import Layout
 
-# A partial clone differs only in objects that may be absent, and an absent one is named when it is needed.
+# A run refuses a partial clone (`repo.check_supported`); commands that only read need not.
 pygit2.settings.set_extensions(["partialclone"])
 _ABSENT = "0" * 40
 _SYMBOLIC_DEPTH = 5
+_LOCKED = ".lock': File exists"
+_TRIES = 20  # git waits for a lock, too: a ref that stays locked is given up after half a minute or more
 _OWN = ("refs/heads/orchestrix/", "refs/orchestrix/")
 
 
@@ -86,14 +88,31 @@ class Refs:
         """The commit that a revision names; raises UsageError, or EnvironmentProblem when there is no commit at all."""
         asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", revision)
         answer = self._checkout.run(*asked, ok=(0, 1, 128))
-        commit = self._commit_of(answer.out.decode().strip()) if answer.code == 0 else None
+        oid = answer.out.decode().strip() if answer.code == 0 else ""
+        commit = self._commit_of(oid) if oid else None
         if commit is not None:
+            self._must_read(f"{commit}^{{tree}}", revision)
             return commit
-        if self.read("HEAD") is None:
+        if oid:
+            self._must_read(oid, revision)
+        elif self.read("HEAD") is None:
             raise EnvironmentProblem("the repository has no commit yet", hint="make a first commit")
+        said = f": {answer.last_error}" if answer.err.strip() else ""
         raise UsageError(
-            f"{revision!r:.120} names no commit", hint="give a branch, tag or commit id; see `git log --oneline`"
+            f"{revision!r:.120} names no commit{said}", hint="give a branch, tag or commit id; see `git log --oneline`"
         )
+
+    def _must_read(self, named: str, revision: str) -> None:
+        """Raises EnvironmentProblem, with git's reason, when the object is missing or damaged."""
+        with suppress(pygit2.GitError, KeyError, ValueError):
+            self._repo.revparse_single(named)
+            return
+        asked = self._checkout.run("cat-file", "-p", named, ok=(0, 1, 128))
+        if asked.code:
+            raise EnvironmentProblem(
+                f"{revision!r:.120} cannot be read: {asked.all_errors}",
+                hint="the repository is damaged: run `git fsck`",
+            )
 
     def _moved_in_process(self, ref: RefName, new: CommitId, old: CommitId | None) -> bool:
         """Libgit2 locks and compares as git does, without a process; what it will not do, git does or explains."""
@@ -157,47 +176,61 @@ class Refs:
             return None
 
     def _update(self, ref: RefName, old: CommitId | None, *args: str) -> None:
-        try:
-            self._git.run("update-ref", *args)
-        except GitFailed as failed:
-            if failed.details.get("exit_status", 0) < 0:
-                self._unlock(ref, failed)
-            if failed.details.get("machine"):
-                raise
-            now = self.read(ref)
-            if now != old:
-                raise RefMoved(
-                    f"{ref} is at {now or 'nothing'}, not at {old or 'nothing'}",
-                    hint="somebody else moved it; look, then run `orchestrix resume`",
-                ) from failed
-            blocking = self._blocking(ref)
-            if blocking:
-                raise EnvironmentProblem(
-                    f"{ref} cannot be made: {blocking} is in the way",
-                    hint=f"rename that branch: git branch -m {blocking.removeprefix('refs/heads/')} <new name>",
-                ) from failed
-            self._unlock(ref, failed)
-            self._git.run("update-ref", *args)
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                self._git.run("update-ref", *args)
+            except GitFailed as failed:
+                in_the_way = self._hindrance(ref, old, failed)
+                if not tries_left:
+                    raise (in_the_way or failed) from failed
+            else:
+                return
 
     def own_locks(self) -> list[Path]:
         """Lock files among the harness's own refs."""
         return sorted(path for prefix in _OWN for path in (self._common_dir / prefix).rglob("*.lock"))
 
-    def _unlock(self, ref: RefName, failed: GitFailed) -> None:
-        """Takes away what a killed git left; a lock on somebody else's ref is named, not taken."""
+    def _hindrance(self, ref: RefName, old: CommitId | None, failed: GitFailed) -> EnvironmentProblem | None:
+        """What will go by itself: a lock that a live git holds, the user's gc or pack-refs; None when it is gone.
+
+        Raises what waiting does not mend.
+        """
+        if failed.details.get("exit_status", 0) < 0:
+            self._unlock(ref, failed)
+        if failed.details.get("machine"):
+            raise failed
+        now = self.read(ref)
+        if now != old:
+            raise RefMoved(
+                f"{ref} is at {now or 'nothing'}, not at {old or 'nothing'}",
+                hint="somebody else moved it; look, then run `orchestrix resume`",
+            ) from failed
+        blocking = self._blocking(ref)
+        if blocking:
+            raise EnvironmentProblem(
+                f"{ref} cannot be made: {blocking} is in the way",
+                hint=f"rename that branch: git branch -m {blocking.removeprefix('refs/heads/')} <new name>",
+            ) from failed
+        return self._unlock(ref, failed)
+
+    def _unlock(self, ref: RefName, failed: GitFailed) -> EnvironmentProblem | None:
+        """Takes away what a killed git left, and returns what a live one holds; a lock on the user's ref is named."""
         where = self._git.git_dir
         packed = (where / "packed-refs.lock", where / "packed-refs.new")
         single = (where / f"{ref}.lock",)
         found = [files for files in (single, packed) if files[0].exists()]
-        if not found:
+        if not found and _LOCKED not in failed.message:
             raise failed
         for files in found:
-            theirs = files is single and not ref.startswith(_OWN)
-            if theirs or not locks.remove_abandoned(*files):
-                raise EnvironmentProblem(
-                    f"{ref} cannot be moved: {files[0]} is in the way",
-                    hint="if no git is at work here, remove that file, then resume",
-                ) from failed
+            problem = EnvironmentProblem(
+                f"{ref} cannot be moved: {files[0]} is in the way",
+                hint="if no git is at work here, remove that file, then resume",
+            )
+            if files is single and not ref.startswith(_OWN):
+                raise problem from failed
+            if not locks.remove_abandoned(*files):
+                return problem
+        return None
 
     def _blocking(self, ref: RefName) -> str | None:
         """The ref whose name is a directory of this one's, or the other way round."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,6 +15,8 @@ from harness.vcs import git
 
 OLDEST_GIT = (2, 38)
 _PIECE = 64 * 1024
+_PROMISOR = re.compile(r"remote\..*\.promisor|extensions\.partialclone", re.DOTALL)
+_FALSE = ("false", "no", "off", "0", "")
 _VERSION = re.compile(rb"git version (\d+)\.(\d+)")
 _QUESTIONS = (
     "--is-bare-repository",
@@ -66,6 +69,33 @@ def discover(start: Path) -> Layout:
     return Layout(root=root, git_dir=git_dir, common_dir=common_dir.resolve())
 
 
+def check_supported(layout: Layout, settings: Mapping[str, str]) -> None:
+    """Raises EnvironmentProblem for a repository that a run could only fail on; `settings` by lower-case key."""
+    promisors = [key for key, value in settings.items() if _PROMISOR.fullmatch(key) and value.lower() not in _FALSE]
+    if promisors or any(layout.objects.glob("pack/*.promisor")):
+        raise EnvironmentProblem(
+            f"the repository at {layout.root} is a partial clone ({', '.join(promisors) or 'it has promisor packs'})",
+            hint="objects that a step needs may be missing: clone it without --filter",
+        )
+    for line in _lines(layout.objects / "info" / "alternates"):
+        if line and not line.startswith("#") and not (layout.objects / line).is_dir():
+            raise EnvironmentProblem(
+                f"the repository at {layout.root} borrows objects from {line}, which is no directory",
+                hint="bring it back, or correct objects/info/alternates",
+            )
+    if not os.access(layout.objects, os.R_OK | os.W_OK | os.X_OK):
+        raise EnvironmentProblem(
+            f"{layout.objects} cannot be read and written", hint="results are stored there: give yourself the right"
+        )
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return os.fsdecode(file.read_bytes()).splitlines()
+    except FileNotFoundError:
+        return []
+
+
 def may_track(layout: Layout, name: str) -> bool:
     """Whether the checkout's index can hold a path with this in it: a no is certain, and costs no process.
 
@@ -94,6 +124,10 @@ def _holds(file: BinaryIO, wanted: bytes) -> bool:
 def check_version(where: Path) -> None:
     """Raises EnvironmentProblem when git is missing or too old."""
     answer = git.ask("version", cwd=where)
+    if answer.code != 0:
+        raise EnvironmentProblem(
+            f"git does not work here: {answer.last_error}", hint="mend what it names; `git version` must succeed"
+        )
     found = _VERSION.match(answer.out)
     if found is None or (int(found[1]), int(found[2])) < OLDEST_GIT:
         version = git.text(answer.out).strip() or answer.last_error
@@ -105,8 +139,14 @@ def check_version(where: Path) -> None:
 def _refused(start: Path, answer: git.Answer) -> EnvironmentProblem:
     if b"dubious ownership" in answer.err:
         return EnvironmentProblem(
-            f"git refuses {start}: it belongs to another user",
+            f"git refuses {start}, which belongs to another user: {answer.last_error}",
             hint="if you trust it: git config --global --add safe.directory <path>",
+        )
+    broken = next((folder / ".git" for folder in (start, *start.parents) if os.path.lexists(folder / ".git")), None)
+    if b"not a git repository" in answer.err and broken is not None:
+        return EnvironmentProblem(
+            f"git does not take {broken} for a repository: {answer.last_error}",
+            hint="look at HEAD, objects and refs there; `git status` must succeed",
         )
     if b"not a git repository" in answer.err:
         return EnvironmentProblem(

@@ -33,8 +33,8 @@ from harness.vcs import (
     record,
     removal,
     repo,
-    rights,
     snapshot,
+    step_git,
 )
 from harness.vcs import workspace as worktrees
 from harness.vcs.background import Background
@@ -53,6 +53,7 @@ from harness.vcs.room import Room
 from harness.vcs.snapshot import Judge, Taken
 from harness.vcs.spares import Spares
 from harness.vcs.sparse import Area, Sparse
+from harness.vcs.step_git import StepGit
 from harness.vcs.strict import Strict
 from harness.vcs.tamper import Tripwire
 from harness.vcs.templates import Templates
@@ -109,6 +110,14 @@ class Repository:
     @cached_property
     def _effective(self) -> Effective:
         return effective.read(self.layout)
+
+    @cached_property
+    def _step_git(self) -> StepGit:
+        return StepGit(self.layout, self._effective)
+
+    def check_supported(self) -> None:
+        """Raises EnvironmentProblem for a repository that a run could only fail on; call it before there is a run."""
+        repo.check_supported(self.layout, self._effective.values)
 
     # Revisions and refs
 
@@ -220,13 +229,14 @@ class Repository:
         own, tree = self._private_of(run), self.tree_of(start)
         if only is not None:
             some = partial(self._sparse.fill, private=own, tree=tree, only=only)
-            return worktrees.create(place, worktrees.Card(start, branch, only=tuple(only)), some)
+            return worktrees.create(place, worktrees.Card(start, branch, only=tuple(only)), some, self._step_git)
         if self.workspace_kind.name != "overlay":
             fill = partial(self._spares.check_out, private=own, tree=tree)
-            return worktrees.create(place, worktrees.Card(start, branch), fill)
+            return worktrees.create(place, worktrees.Card(start, branch), fill, self._step_git)
         template = self._templates.nearest(own, tree, place.tree)
         layers = partial(layered.fill, private=own, template=template, tree=tree)
-        return worktrees.create(place, worktrees.Card(start, branch, template=template.tree), layers)
+        card = worktrees.Card(start, branch, template=template.tree)
+        return worktrees.create(place, card, layers, self._step_git)
 
     def begin(self, start: CommitId) -> None:
         """Starts with what a run at `start` will need first, before it is known whether there will be one; does not wait.
@@ -278,7 +288,7 @@ class Repository:
 
     def agent_rights(self, workspace: Workspace) -> AgentRights:
         """What git must be able to write when the agent commits inside a sandbox."""
-        return rights.of(workspace, self.common_dir)
+        return step_git.rights(workspace, self.common_dir)
 
     def find_workspace(self, run: RunId, name: str) -> Workspace | None:
         """A workspace that an earlier coordinator made, if it is whole."""
@@ -386,11 +396,6 @@ class Repository:
             differing = ", ".join(change.path for change in self._objects.changes(wanted, left)[:10])
             raise UsageError(f"what stood in the workspace before it differs: {differing}")
 
-    def sweep_refs(self, workspace: Workspace) -> None:
-        """Removes what an agent left among the refs besides its work branch; call it when its commits are kept."""
-        run = RunId(workspace.path.parent.parent.name)
-        agent_git.sweep(workspace, self._place(run, workspace.name))
-
     def tracked(self, folder: str) -> frozenset[str]:
         """The paths below a folder of the user's checkout that git tracks there."""
         if not repo.may_track(self.layout, folder):
@@ -433,7 +438,6 @@ class Repository:
         trash, of_git = self.state_dir / "_trash", places.git_trash(self.state_dir, self.common_dir)
         removal.put(self.state_dir / run, *left, trash=trash, elsewhere=of_git)
         removal.empty(trash)
-        removal.remove_if_empty(self.common_dir / "worktrees")
         self._templates.evict()
 
     def stuck(self) -> list[tuple[Path, Path]]:
@@ -562,18 +566,19 @@ class Repository:
         self._room.look()
 
     def _agent_commits(self, run: RunId, workspace: Workspace) -> tuple[tuple[CommitId, ...], list[str]]:
-        """Tips of the agent that are in the object store, and what people should know; refs to nothing are undone."""
-        agent_git.disarm(workspace, self.common_dir)
-        own = agent_git.own_refs(workspace, self._refs)
-        tips = agent_git.tips(workspace, self._refs, own)
-        stranger = rights.own_objects(workspace)
-        told = [agent_git.replaced_link(workspace)]
-        if stranger.is_dir() and any(not self._objects.has_commit(tip) for tip in tips):
-            told.append(adopt.commits(self._private_of(run), stranger, tips, workspace.start))
-        for ref, tip in own.items():
-            if not self._objects.has_commit(tip):
-                self.delete_ref(ref, tip)
-        return tuple(tip for tip in tips if self._objects.has_commit(tip)), [said for said in told if said]
+        """Commits of the agent that are in the object store now, and what people should know."""
+        place, objects = self._place(run, workspace.name), step_git.own_objects(workspace)
+        agent_git.clear_branch(workspace, self.common_dir)
+        told = [agent_git.replaced_link(workspace), agent_git.disarm(workspace, self.layout.objects)]
+        tips = agent_git.tips(workspace, place.refs)
+        if place.entry.is_dir() and workspace.branch is not None:
+            # An earlier version let the agent commit on the user's side.
+            at = self._refs.read(workspace.branch)
+            tips += () if at in (None, workspace.start) else (at,)
+        if told[1] is None and any(self._objects.commit_at(tip) is None for tip in tips):
+            told += adopt.commits(self._private_of(run), objects, tips, workspace.start)
+        kept = dict.fromkeys(map(self._objects.commit_at, tips))
+        return tuple(commit for commit in kept if commit), [said for said in told if said]
 
     def _place(self, run: RunId, name: str) -> Place:
         return places.place(self.state_dir, self.common_dir, run, name)

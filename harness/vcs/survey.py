@@ -115,11 +115,11 @@ def head_commit(entry: Path) -> str | None:
     return None
 
 
-def start_of(path: str | os.PathLike[str]) -> bytes:
+def start_of(path: str | os.PathLike[str], size: int = _START_BYTES) -> bytes:
     """The first bytes of a file that may be anything by now: no link is followed and no pipe waited for."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        return os.read(handle, _START_BYTES)
+        return os.read(handle, size)
     finally:
         os.close(handle)
 

@@ -22,7 +22,6 @@ from harness.vcs.refs import Refs
 from harness.vcs.repo import Layout
 
 _OWN_FILES = (".orchestrix/local/", ".orchestrix/step-*-result.md")
-_WORK_BRANCH = re.compile(r"refs/heads/orchestrix/[^/]+/[^/]+/work")
 _OF_A_RUN = re.compile(r"refs/(?:heads/orchestrix|orchestrix/keep|orchestrix/runs)/([^/]+)(?:/|$)")
 
 
@@ -86,12 +85,12 @@ class Tripwire:
                 self.seal.refs[ref] = value
 
     def _guarded(self, ref: str) -> bool:
-        """Refs of this run, less the branches that its agents commit on; another run's refs are that run's."""
+        """Refs of this run, which the harness alone moves; another run's refs are that run's."""
         if ref.startswith("refs/replace/"):
             return True
         owner = _OF_A_RUN.match(ref)
         if owner:
-            return owner[1] == self.run and not _WORK_BRANCH.fullmatch(ref)
+            return owner[1] == self.run
         return ref.startswith("refs/orchestrix/")
 
     def _watched(self, ref: str) -> bool:

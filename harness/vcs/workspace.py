@@ -1,11 +1,10 @@
-"""Workspaces: a git worktree for each sub-agent, made so that any interrupted prefix of the work can be undone.
+"""Workspaces: a checkout with a git dir of its own for each sub-agent; any interrupted prefix of it can be undone.
 
-Order: branch, files and pristine index, `.git` file, admin directory (renamed into place), card.
+Order: branch, files and pristine index, git dir, `.git` file, card.
 """
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from harness.model.ids import CommitId, RefName, TreeId
 from harness.model.late import dataclass
 from harness.vcs import overlay, places, removal
 from harness.vcs.places import Place
+from harness.vcs.step_git import StepGit
 
 _CHUNK = 1 << 30
 
@@ -38,16 +38,17 @@ class Card:
     """What was copied and linked from the user's checkout."""
 
 
-def create(place: Place, card: Card, fill: Callable[[Place], None]) -> Workspace:
-    """Makes the worktree; nothing of the name may be left (see `remove`), and the branch is at its start already.
+def create(place: Place, card: Card, fill: Callable[[Place], None], git: StepGit) -> Workspace:
+    """Makes the workspace; nothing of the name may be left (see `remove`), and the branch is at its start already.
 
     `fill` brings the files of the start point into the tree and writes the pristine index.
     """
     _make_homes(place, roomy=card.template is None)
     with places.explained(place.run_dir):
         fill(place)
+    git.make(place.admin, place.refs, card.start, card.branch)
+    copy_index(str(place.index), f"{place.admin}/index")
     _write(f"{namespace.seen(place.tree)}/.git", b"gitdir: " + os.fsencode(place.admin) + b"\n")
-    _register(place, card.start, card.branch)
     write_card(place, card)
     return _workspace(place, card)
 
@@ -55,7 +56,7 @@ def create(place: Place, card: Card, fill: Callable[[Place], None]) -> Workspace
 def find(place: Place) -> tuple[Workspace, Card] | None:
     """The workspace, if it is whole, and what is remembered of it."""
     card = read_card(place)
-    whole = place.tree.is_dir() and place.index.is_file() and place.admin.is_dir()
+    whole = place.tree.is_dir() and place.index.is_file() and (place.admin.is_dir() or place.entry.is_dir())
     return (_workspace(place, card), card) if card and whole else None
 
 
@@ -69,9 +70,7 @@ def remove(place: Place) -> None:
     retire(place)
     if not removal.remove_if_empty(place.tree):
         removal.put(place.tree, trash=place.trash)
-    _put_of_git(place, place.aside)
     removal.empty(place.trash)
-    removal.remove_if_empty(place.admin.parent)
 
 
 def retire(place: Place) -> bool:
@@ -83,9 +82,12 @@ def retire(place: Place) -> bool:
     if not _has_parts(place):
         return False
     place.card.unlink(missing_ok=True)
-    _put_of_git(place, place.admin)
+    if os.path.lexists(place.entry):
+        removal.put(place.entry, trash=place.trash, elsewhere=place.admin_trash)
+        removal.remove_if_empty(place.entry.parent)
     overlaid = os.path.lexists(place.layers) and overlay.unmount(place)
     removal.put(place.layers, place.private, *(() if overlaid else (place.tree,)), trash=place.trash)
+    place.refs.unlink(missing_ok=True)
     place.index.unlink(missing_ok=True)
     return overlaid
 
@@ -106,11 +108,7 @@ def set_aside(place: Place, folder: Path) -> Path:
 
 
 def _has_parts(place: Place) -> bool:
-    return any(map(os.path.lexists, (place.index, place.private, place.card, place.layers, place.admin)))
-
-
-def _put_of_git(place: Place, path: Path) -> None:
-    removal.put(path, trash=place.trash, elsewhere=place.admin_trash)
+    return any(map(os.path.lexists, (place.index, place.private, place.card, place.layers, place.refs, place.entry)))
 
 
 def write_card(place: Place, card: Card) -> None:
@@ -172,40 +170,6 @@ def _make_homes(place: Place, *, roomy: bool) -> None:
             if roomy:
                 places.make_roomy(place.tree.parent)
             os.mkdir(directory, 0o700)  # noqa: PTH102 - as above
-
-
-def _register(place: Place, start: CommitId, branch: RefName | None) -> None:
-    """Builds the admin directory aside: git never sees a half-made entry."""
-    aside, admin = str(place.aside), str(place.admin)
-    try:
-        os.mkdir(aside, 0o755)  # noqa: PTH102 - strings, as above
-    except FileExistsError:
-        _put_of_git(place, place.aside)
-        os.mkdir(aside, 0o755)  # noqa: PTH102 - as above
-    _write(f"{aside}/HEAD", f"ref: {branch}\n".encode() if branch else f"{start}\n".encode())
-    _write(f"{aside}/commondir", b"../..\n")
-    _write(f"{aside}/gitdir", os.fsencode(place.tree) + b"/.git\n")
-    _write(f"{aside}/locked", f"orchestrix run {place.run}\n".encode())
-    copy_index(str(place.index), f"{aside}/index")
-    try:
-        _rename(aside, admin)
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-            raise
-        raise EnvironmentProblem(
-            f"{admin} belongs to another worktree", hint="see `git worktree list`; remove the stale entry"
-        ) from error
-
-
-def _rename(aside: str, admin: str) -> None:
-    """Whoever removes the last worktree, git too, takes the directory of all of them away."""
-    while True:
-        try:
-            return os.rename(aside, admin)  # noqa: PTH104 - as above
-        except FileNotFoundError:
-            if not os.path.lexists(aside):
-                raise
-            Path(admin).parent.mkdir(exist_ok=True)
 
 
 def copy_index(source: str, target: str) -> None:

@@ -85,10 +85,12 @@ def test_an_agent_that_replaces_its_own_workspace_fails_alone(bench: Workbench) 
     ],
 )
 def test_a_confined_agent_that_wrecks_its_own_ref_fails_at_most_alone(tmp_path: Path, script: str) -> None:
-    """The one ref directory that a step may write holds nothing that stops the run or breaks git for the user."""
+    """The published branch is out of its reach, and its own git dir holds nothing that stops the run."""
     bench = Workbench(tmp_path)
     main = bench.commit({"a.txt": "one\n"})
-    wreck = f'REF="$PARENT/.git/refs/heads/orchestrix/$ORCHESTRIX_RUN_ID/0/work"; {script}; echo 1 > x.txt'
+    name = "refs/heads/orchestrix/$ORCHESTRIX_RUN_ID/0/work"
+    places = (f"$PARENT/.git/{name}", f"$(git rev-parse --git-dir)/{name}")
+    wreck = "".join(f'REF="{place}"; mkdir -p "$(dirname "$REF")"; {script}; ' for place in places) + "echo 1 > x.txt"
     done = bench.run(shell(wreck, env={"PARENT": str(bench.files)}), write("after.txt", "after\n"), overlap="allow")
     assert done.reasons[1] == "merged", done.out
     assert done.reasons[0] in ("merged", "agent_failed", "parent_tampered")
@@ -175,9 +177,9 @@ def test_confinement_leaves_the_parent_unwritable(bench: Workbench) -> None:
     tries = "; ".join(f'echo planted >> "$PARENT/{name}" && echo {name} >> wrote.txt' for name in targets)
     done = bench.run(
         shell(
-            f"({tries}; git config core.hooksPath x && echo config >> wrote.txt;"
-            " git update-ref refs/heads/main HEAD~0 $(git hash-object -w /dev/null) && echo ref >> wrote.txt;"
-            " git branch stolen && echo branch >> wrote.txt; echo 1 >> a.txt; git stash; git checkout -q -- a.txt;"
+            f"({tries}; git -C $PARENT config core.hooksPath x && echo config >> wrote.txt;"
+            " git -C $PARENT update-ref refs/heads/main HEAD~0 && echo ref >> wrote.txt;"
+            " git -C $PARENT branch stolen && echo branch >> wrote.txt; git -C $PARENT hash-object -w a.txt && echo object >> wrote.txt;"
             " echo x > ../x && echo sibling >> wrote.txt) 2>/dev/null; echo 1 > x.txt",
             env={"PARENT": str(bench.files)},
         ),

@@ -8,21 +8,21 @@ from support.workbench import Workbench, shell, write
 
 MARK = "touch {parent}/../executed"
 PLANTED = {
-    "config": "git config core.hooksPath x",
-    "fsmonitor": f"git config core.fsmonitor '{MARK}'",
+    "config": "git -C $PARENT config core.hooksPath x",
+    "fsmonitor": f"git -C $PARENT config core.fsmonitor '{MARK}'",
     "hook": f"printf '#!/bin/sh\\n{MARK}\\n' > $PARENT/.git/hooks/post-merge; chmod +x $PARENT/.git/hooks/post-merge;"
     " for n in reference-transaction post-checkout pre-commit post-commit; do"
     " cp $PARENT/.git/hooks/post-merge $PARENT/.git/hooks/$n; done",
-    "filter": f"git config filter.f.clean '{MARK}; cat'; git config filter.f.smudge '{MARK}; cat';"
+    "filter": f"git -C $PARENT config filter.f.clean '{MARK}; cat'; git -C $PARENT config filter.f.smudge '{MARK}; cat';"
     " mkdir -p $PARENT/.git/info; echo '* filter=f' > $PARENT/.git/info/attributes",
-    "merge driver": f"git config merge.m.driver '{MARK}'; mkdir -p $PARENT/.git/info;"
+    "merge driver": f"git -C $PARENT config merge.m.driver '{MARK}'; mkdir -p $PARENT/.git/info;"
     " echo '* merge=m' > $PARENT/.git/info/attributes",
-    "textconv": f"git config diff.d.textconv '{MARK}'; git config diff.external '{MARK}';"
+    "textconv": f"git -C $PARENT config diff.d.textconv '{MARK}'; git -C $PARENT config diff.external '{MARK}';"
     " mkdir -p $PARENT/.git/info; echo '* diff=d' > $PARENT/.git/info/attributes",
     "user config": f"git config --global core.fsmonitor '{MARK}'; git config --global core.sshCommand '{MARK}'",
-    "the run's own ref": 'git update-ref "refs/heads/orchestrix/$ORCHESTRIX_RUN_ID/integration" '
-    "$(git commit-tree HEAD^{tree} -p HEAD -m forged)",
-    "a replaced object": "git replace HEAD $(git commit-tree HEAD^{tree} -m forged)",
+    "the run's own ref": 'git -C $PARENT update-ref "refs/heads/orchestrix/$ORCHESTRIX_RUN_ID/integration" '
+    "$(git -C $PARENT commit-tree HEAD^{tree} -p HEAD -m forged)",
+    "a replaced object": "git -C $PARENT replace HEAD $(git -C $PARENT commit-tree HEAD^{tree} -m forged)",
     "alternates": "mkdir -p $PARENT/.git/objects/info; echo /tmp > $PARENT/.git/objects/info/alternates",
 }
 WHO = "export GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@b; "
@@ -46,6 +46,21 @@ def test_tampering_fails_the_step_and_nothing_planted_is_executed(bench: Workben
     for args in (("restore", "latest"), ("clean",), ("doctor",)):
         bench.call(*args)
     assert not (bench.root / "executed").exists()
+
+
+@pytest.mark.parametrize("sandbox", ["auto", "none"])
+def test_what_git_changes_in_a_workspace_stays_there(bench: Workbench, sandbox: str) -> None:
+    """Settings, branches, tags, stashes, replacements and submodules of the agent are in its own git dir alone."""
+    before = fingerprint(bench.files)
+    script = (
+        f"{WHO} set -e; git config core.hooksPath x; git branch mine; git tag mine; git branch -f main HEAD; echo 1 > a.txt;"
+        " git stash -q; git replace HEAD $(git commit-tree HEAD^{tree} -m forged); git remote add up /nowhere;"
+        " git worktree add -q --detach $TMPDIR/second; git gc -q; git commit -q --allow-empty -m own; echo 1 > x.txt"
+    )
+    done = bench.run(shell(script, env={"TMPDIR": str(bench.root)}), flags=("--sandbox", sandbox))
+    assert (done.code, done.reasons) == (0, ["merged"]), done.out
+    assert fingerprint(bench.files) == before
+    assert [event for event in bench.events() if event["type"] in ("parent_tampered", "parent_changed")] == []
 
 
 def test_a_run_after_a_planted_hook_still_executes_nothing(bench: Workbench) -> None:
@@ -80,7 +95,7 @@ def test_a_change_of_the_checkout_is_reported_and_strictly_a_failure(bench: Work
     """Moving main and writing into the checkout: an event and a line in the report; exit 5 with --strict-parent."""
     script = (
         WHO + "echo by the agent > $PARENT/stray.txt;"
-        " git update-ref refs/heads/main $(git commit-tree HEAD^{tree} -p HEAD -m forged); echo 1 > x.txt"
+        " git -C $PARENT update-ref refs/heads/main $(git -C $PARENT commit-tree HEAD^{tree} -p HEAD -m forged); echo 1 > x.txt"
     )
     lenient = bench.run(shell(script, env={"PARENT": str(bench.files)}), flags=("--sandbox", "none"))
     assert (lenient.code, lenient.reasons) == (0, ["merged"]), lenient.out

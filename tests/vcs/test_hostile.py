@@ -33,7 +33,7 @@ def alarm(tmp_path: Path) -> Path:
 
 
 def plant(checkout: Checkout, workspace: Workspace, alarm: Path) -> None:
-    """Everything that GIT.md names, through the worktree's own git."""
+    """Everything that GIT.md names, in the workspace's git and in the user's."""
     hooks = checkout.root / ".git" / "hooks"
     names = "pre-commit post-commit post-checkout post-merge pre-merge-commit reference-transaction post-index-change"
     for name in names.split():
@@ -58,7 +58,8 @@ def plant(checkout: Checkout, workspace: Workspace, alarm: Path) -> None:
         "alias.merge-tree": f"!{alarm}",
     }
     for key, value in settings.items():
-        checkout.git("-c", "core.fsmonitor=false", "config", key, value, cwd=workspace.path)
+        for where in (workspace.path, checkout.root):
+            checkout.git("-c", "core.fsmonitor=false", "config", key, value, cwd=where)
     (checkout.root / ".git" / "info" / "attributes").write_text("* filter=evil merge=evil diff=evil\n")
     (workspace.path / ".gitattributes").write_text("* filter=evil merge=evil diff=evil\n")
 
@@ -209,14 +210,14 @@ def test_the_users_checkout_is_byte_identical_after_everything(checkout: Checkou
     assert fingerprint(checkout.root) == before
 
 
-def test_rights_that_are_asked_for_again_write_nothing_where_the_agent_was(vcs: Repository, tmp_path: Path) -> None:
-    """Its own object directory may lead anywhere by then."""
+@pytest.mark.parametrize("name", ["objects", "objects/info"])
+def test_a_link_in_the_place_of_its_objects_leads_nowhere(vcs: Repository, tmp_path: Path, name: str) -> None:
+    """Neither the rights nor the snapshot write where it leads."""
     workspace = vcs.open_workspace(RUN, "0", vcs.resolve("HEAD"), BRANCH)
     first = vcs.agent_rights(workspace)
-    info = workspace.private / "objects" / "info"
-    (info / "alternates").unlink()
-    info.rmdir()
-    (tmp_path / "precious").mkdir()
-    info.symlink_to(tmp_path / "precious")
+    shutil.rmtree(workspace.admin / name)
+    (tmp_path / "precious" / "info").mkdir(parents=True)
+    (workspace.admin / name).symlink_to(tmp_path / "precious")
     assert vcs.agent_rights(workspace) == first
-    assert list((tmp_path / "precious").iterdir()) == []
+    assert vcs.snapshot(workspace, "work", 1).agent_commits == ()
+    assert [path.name for path in (tmp_path / "precious").rglob("*")] == ["info"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from harness.errors import EnvironmentProblem
@@ -44,6 +46,31 @@ def test_a_lock_that_a_process_has_open_stays(checkout: Checkout, vcs: Repositor
     assert lock.exists()
     lock.unlink()
     vcs.move_ref(REF, vcs.resolve("HEAD"), None)
+
+
+@pytest.mark.parametrize("name", [f"{REF}.lock", "packed-refs.lock"])
+def test_a_lock_that_the_users_git_holds_for_long_is_waited_for(
+    checkout: Checkout, vcs: Repository, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gc of a large repository packs refs for longer than one look at the lock takes; the move succeeds after it."""
+    start = vcs.resolve("HEAD")
+    vcs.move_ref(REF, start, None)
+    checkout.git("pack-refs", "--all")
+    lock = vcs.common_dir / name
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    looks = []
+    with lock.open("w"):
+        look = locks.remove_abandoned
+
+        def released_at_the_third(*paths: Path) -> bool:
+            looks.append(paths)
+            if len(looks) == 3:
+                lock.unlink()
+            return look(*paths)
+
+        monkeypatch.setattr(locks, "remove_abandoned", released_at_the_third)
+        vcs.delete_ref(REF, start)
+    assert (vcs.read_ref(REF), len(looks)) == (None, 3)
 
 
 def test_a_lock_on_a_branch_of_the_user_is_theirs(checkout: Checkout, vcs: Repository) -> None:

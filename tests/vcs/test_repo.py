@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.parts import needs_root
 
-from harness.errors import EnvironmentProblem, Exit, UsageError
+from harness.errors import EnvironmentProblem, Exit, GitFailed, UsageError
 from harness.model.ids import RefName
 from harness.vcs import repo
 from harness.vcs.repository import Repository
@@ -78,14 +78,119 @@ def test_an_unknown_extension_is_named(checkout: Checkout, tmp_path: Path) -> No
     assert "cannot be opened" in refused(checkout.root, tmp_path / "state").message
 
 
-def test_a_partial_clone_is_good_enough(checkout: Checkout, tmp_path: Path) -> None:
-    """What a checkout needs is there; nothing is fetched."""
+def test_a_partial_clone_is_refused_before_there_is_a_run(checkout: Checkout, tmp_path: Path) -> None:
+    """Objects that it lacks would be missing in the middle of a run; commands that only read still work."""
     checkout.git("config", "uploadpack.allowFilter", "true")
     clone = tmp_path / "partial"
     checkout.git("clone", "--quiet", "--filter=blob:none", checkout.root.as_uri(), str(clone))
-    vcs = Repository.discover(clone, tmp_path / "state")
+    for setting in (None, "remote.origin.promisor"):
+        if setting:
+            checkout.git("config", "--unset", setting, cwd=clone)
+        vcs = Repository.discover(clone, tmp_path / "state")
+        assert vcs.resolve("HEAD") == checkout.git("rev-parse", "HEAD")
+        with pytest.raises(EnvironmentProblem, match="is a partial clone") as caught:
+            vcs.check_supported()
+        assert "without --filter" in caught.value.hint
+
+
+def test_borrowed_objects_must_be_there(checkout: Checkout, vcs: Repository, tmp_path: Path) -> None:
+    """A store that another repository lends is fine, and named when it is gone."""
+    clone = tmp_path / "borrower"
+    checkout.git("clone", "--quiet", "--shared", str(checkout.root), str(clone))
+    borrower = Repository.discover(clone, tmp_path / "state")
+    borrower.check_supported()
+    workspace = borrower.open_workspace(RUN, "0", borrower.resolve("HEAD"), None)
+    assert checkout.git("log", "--format=%s", cwd=workspace.path) == "base"
+    (clone / ".git/objects/info/alternates").write_text(f"# a comment\n{tmp_path}/gone\n")
+    with pytest.raises(EnvironmentProblem, match=f"borrows objects from {tmp_path}/gone, which is no directory"):
+        borrower.check_supported()
+
+
+def test_odd_repositories_that_work(checkout: Checkout, tmp_path: Path) -> None:
+    """Grafts, replacements, a sparse checkout, files elsewhere, settings of each worktree: a step sees the whole tree."""
+    first = checkout.git("rev-parse", "HEAD")
+    second = checkout.commit("second", **{"deep/f.txt": "f"})
+    (checkout.root / ".git/info/grafts").write_text(f"{second}\n")
+    checkout.git("replace", second, first)
+    checkout.git("config", "core.repositoryformatversion", "1")
+    checkout.git("config", "extensions.worktreeConfig", "true")
+    checkout.git("sparse-checkout", "set", "nothing")
+    (tmp_path / "files").mkdir()
+    checkout.git("config", "core.worktree", str(tmp_path / "files"))
+    vcs = Repository.discover(checkout.root, tmp_path / "state")
+    vcs.check_supported()
+    assert vcs.root == tmp_path / "files"
     workspace = vcs.open_workspace(RUN, "0", vcs.resolve("HEAD"), None)
+    assert (workspace.path / "deep" / "f.txt").is_file()
+    assert checkout.git("status", "--porcelain", cwd=workspace.path) == ""
+    assert checkout.git("log", "--format=%s", cwd=workspace.path) == "second\nbase"
     assert vcs.snapshot(workspace, "nothing", 1).changes == ()
+
+
+def _break_global_config(checkout: Checkout, home: Path) -> None:
+    (home / ".gitconfig").write_text("[broken\n")
+
+
+def _break_config(checkout: Checkout, home: Path) -> None:
+    with (checkout.root / ".git/config").open("a") as file:
+        file.write("[broken\n")
+
+
+def _break_value(checkout: Checkout, home: Path) -> None:
+    checkout.git("config", "core.filemode", "maybe")
+
+
+def _break_head(checkout: Checkout, home: Path) -> None:
+    (checkout.root / ".git/HEAD").write_text("nonsense\n")
+
+
+def _unknown_extension(checkout: Checkout, home: Path) -> None:
+    checkout.git("config", "core.repositoryformatversion", "1")
+    checkout.git("config", "extensions.fancy", "true")
+
+
+def _lose(revision: str) -> Callable[[Checkout, Path], None]:
+    def lose(checkout: Checkout, home: Path) -> None:
+        oid = checkout.git("rev-parse", revision)
+        (checkout.root / ".git/objects" / oid[:2] / oid[2:]).unlink()
+
+    return lose
+
+
+def _damage_commit(checkout: Checkout, home: Path) -> None:
+    oid = checkout.git("rev-parse", "HEAD")
+    file = checkout.root / ".git/objects" / oid[:2] / oid[2:]
+    file.chmod(0o644)
+    file.write_bytes(b"rubbish")
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (_break_global_config, r"git does not work here: fatal: bad config line 1 in file .*\.gitconfig"),
+        (_break_config, r"fatal: bad config line \d+ in file .git/config"),
+        (_break_value, "fatal: bad boolean config value 'maybe' for 'core.filemode'"),
+        (_break_head, r"does not take .*/\.git for a repository: fatal: not a git repository"),
+        (_unknown_extension, "fatal: unknown repository extension found: fancy"),
+        (_lose("HEAD"), "'HEAD' cannot be read: fatal: Not a valid object name"),
+        (_lose("HEAD^{tree}"), "'HEAD' cannot be read: fatal: "),
+        (_damage_commit, "'HEAD' cannot be read: error: inflate: data stream error .* fatal: "),
+    ],
+)
+def test_when_git_fails_its_reason_is_told(
+    checkout: Checkout, tmp_path: Path, damage: Callable[[Checkout, Path], None], reason: str
+) -> None:
+    """Never a guess such as 'names no commit': git's own line is in the message, and it is no usage error."""
+    damage(checkout, tmp_path / "home")
+    with pytest.raises(EnvironmentProblem, match=reason):
+        Repository.discover(checkout.root, tmp_path / "state").resolve("HEAD")
+
+
+def test_a_damaged_index_is_told_in_gits_words(checkout: Checkout, tmp_path: Path) -> None:
+    """As soon as it is read."""
+    (checkout.root / ".git/index").write_bytes(b"DIRCrubbish")
+    with pytest.raises(GitFailed, match="index file smaller than expected"):
+        Repository.discover(checkout.root, tmp_path / "state").tracked(".orchestrix")
 
 
 def test_a_repository_of_somebody_else_is_refused_with_the_way_out(checkout: Checkout, tmp_path: Path) -> None:

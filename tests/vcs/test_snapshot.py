@@ -369,26 +369,20 @@ def test_commits_of_the_agent_are_found(checkout: Checkout, vcs: Repository) -> 
     assert vcs.snapshot(workspace, "work", 1).agent_commits == (other, on_branch)
 
 
-def commit_as_in_a_sandbox(checkout: Checkout, vcs: Repository, workspace: Workspace) -> str:
-    """The agent's objects go into its own directory, as the sandbox's mounts have it."""
-    vcs.agent_rights(workspace)
-    env = {
-        "GIT_OBJECT_DIRECTORY": str(workspace.private / "objects"),
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(vcs.common_dir / "objects"),
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in env.items():
-            patch.setenv(name, value)
-        (workspace.path / "own.txt").write_text("own")
-        checkout.git("add", "own.txt", cwd=workspace.path)
-        checkout.git("commit", "--quiet", "--message", "own", cwd=workspace.path)
-        return checkout.git("rev-parse", "HEAD", cwd=workspace.path)
+def commit_own(checkout: Checkout, workspace: Workspace, name: str = "own.txt") -> str:
+    """One file, committed by the agent."""
+    (workspace.path / name).write_text("own")
+    checkout.git("add", name, cwd=workspace.path)
+    checkout.git("commit", "--quiet", "--message", "own", cwd=workspace.path)
+    return checkout.git("rev-parse", "HEAD", cwd=workspace.path)
 
 
-def test_commits_made_in_a_sandbox_are_brought_over(checkout: Checkout, vcs: Repository) -> None:
-    """Checked object by object; afterwards they need the sandbox's directory no more."""
+def test_the_agents_commits_are_brought_over(checkout: Checkout, vcs: Repository) -> None:
+    """Checked object by object; until then the user's repository has nothing of them, afterwards it has all."""
     workspace = opened(vcs)
-    tip = commit_as_in_a_sandbox(checkout, vcs, workspace)
+    tip = commit_own(checkout, workspace)
+    assert checkout.git("for-each-ref", "--format=%(objectname)", BRANCH) == workspace.start
+    checkout.git("cat-file", "-e", tip, ok=(1, 128))
     taken = vcs.snapshot(workspace, "work", 1)
     assert (taken.agent_commits, taken.warnings) == ((tip,), ())
     vcs.remove_workspace(RUN, "0")
@@ -396,18 +390,111 @@ def test_commits_made_in_a_sandbox_are_brought_over(checkout: Checkout, vcs: Rep
     assert checkout.content(tip, "own.txt") == b"own"
 
 
-def test_a_branch_that_names_nothing_does_not_stay(checkout: Checkout, vcs: Repository) -> None:
-    """A broken ref would break the user's git: it goes, and the snapshot says that commits were lost."""
+def test_commits_whose_objects_are_gone_are_named_and_the_files_kept(checkout: Checkout, vcs: Repository) -> None:
+    """The user's refs never saw them, and the snapshot says that commits were lost."""
     workspace = opened(vcs)
-    commit_as_in_a_sandbox(checkout, vcs, workspace)
-    for entry in (workspace.private / "objects").iterdir():
+    commit_own(checkout, workspace)
+    for entry in (workspace.admin / "objects").iterdir():
         if len(entry.name) == 2:
             shutil.rmtree(entry)
     taken = vcs.snapshot(workspace, "work", 1)
     assert (taken.agent_commits, taken.changes) == ((), (Change(Kind.ADDED, "own.txt"),))
     assert taken.warnings[0].startswith("the agent's own commits are not kept: git pack-objects failed")
-    assert vcs.read_ref(BRANCH) is None
-    assert checkout.git("fsck", "--no-dangling", ok=(0, 2)) == ""
+    assert vcs.read_ref(BRANCH) == workspace.start
+    assert checkout.git("fsck", "--no-dangling") == ""
+
+
+def test_every_ref_that_the_agent_made_is_brought_over(checkout: Checkout, vcs: Repository) -> None:
+    """Branches, tags and stashes, packed or not; what it fetched and what it only looked at is not its work."""
+    checkout.git("branch", "other")
+    workspace = opened(vcs)
+
+    def git(*args: str) -> str:
+        return checkout.git(*args, cwd=workspace.path)
+
+    first = commit_own(checkout, workspace, "1.txt")
+    git("tag", "--annotate", "--message", "mine", "mine")
+    git("checkout", "--quiet", "--orphan", "apart")
+    apart = commit_own(checkout, workspace, "2.txt")
+    stashed = []
+    for number in ("3", "4"):
+        (workspace.path / "2.txt").write_text(number)
+        git("stash", "--quiet")
+        stashed.append(git("rev-parse", "refs/stash"))
+    git("update-ref", "refs/remotes/origin/fetched", commit_own(checkout, workspace, "5.txt"))
+    git("reset", "--quiet", "--hard", "HEAD~1")
+    git("pack-refs", "--all")
+    git("checkout", "--quiet", "other")
+    taken = vcs.snapshot(workspace, "work", 1)
+    assert (set(taken.agent_commits), taken.warnings) == ({first, apart, *stashed}, ())
+    vcs.remove_workspace(RUN, "0")
+    assert checkout.git("fsck", "--strict", "--no-dangling") == ""
+    assert checkout.content(stashed[0], "2.txt") == b"3"
+    assert checkout.git("for-each-ref", "--format=%(refname)", "refs/tags", "refs/stash", "refs/remotes") == ""
+
+
+def test_traps_among_the_agents_objects_are_taken_away(checkout: Checkout, vcs: Repository, tmp_path: Path) -> None:
+    """A pipe would block git, a link or an alternate would bring over what the agent could not read itself."""
+    secret = Checkout(tmp_path / "secret")
+    secret.root.mkdir()
+    secret.git("init", "--quiet")
+    hidden = secret.commit("hidden", key="key")
+    workspace = opened(vcs)
+    objects = workspace.admin / "objects"
+    own = commit_own(checkout, workspace)
+    (objects / "ff").mkdir(exist_ok=True)
+    os.mkfifo(objects / "ff" / ("f" * 38))
+    (objects / "info" / "alternates").write_text(f"{secret.root}/.git/objects\n{vcs.common_dir}/objects\n")
+    heads = workspace.admin / "refs" / "heads"
+    (heads / "stolen").write_text(f"{hidden}\n")
+    (heads / "blocked").write_text("f" * 40)
+    (heads / "endless").symlink_to("/dev/zero")
+    os.mkfifo(heads / "waits")
+    taken = vcs.snapshot(workspace, "work", 1)
+    assert taken.agent_commits == (own,)
+    assert [said.startswith("the agent's own commits are not kept: ") for said in taken.warnings] == [True, True]
+    checkout.git("cat-file", "-e", hidden, ok=(1, 128))
+
+
+def test_git_in_a_workspace_sees_what_it_saw_in_a_worktree(checkout: Checkout, vcs: Repository) -> None:
+    """The user's branches, tags and remotes, settings and hooks; changes of these stay in the workspace."""
+    checkout.git("tag", "v1")
+    checkout.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    checkout.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    checkout.git("pack-refs", "--all")
+    checkout.git("branch", "loose")
+    checkout.git("config", "alias.hi", "!echo hello")
+    checkout.git("config", "remote.origin.url", "https://example.org/x.git")
+    (checkout.root / ".git" / "hooks" / "pre-commit").write_text("#!/bin/sh\necho hooked > hooked\n")
+    (checkout.root / ".git" / "hooks" / "pre-commit").chmod(0o755)
+    (checkout.root / ".git" / "info" / "exclude").write_text("hooked\n")
+    workspace = opened(vcs)
+
+    def git(*args: str) -> str:
+        return checkout.git(*args, cwd=workspace.path)
+
+    assert git("for-each-ref", "--format=%(refname)").splitlines() == [
+        "refs/heads/loose",
+        "refs/heads/main",
+        BRANCH,
+        "refs/remotes/origin/HEAD",
+        "refs/remotes/origin/main",
+        "refs/tags/v1",
+    ]
+    assert (git("log", "--format=%s", "main"), git("describe", "--tags")) == ("base", "v1")
+    assert (git("hi"), git("remote", "get-url", "origin")) == ("hello", "https://example.org/x.git")
+    commit_own(checkout, workspace)
+    assert ((workspace.path / "hooked").is_file(), git("status", "--porcelain")) == (True, "")
+    assert git("diff", "--name-only", "main") == "own.txt"
+    before = checkout.git("for-each-ref"), (checkout.root / ".git" / "config").read_text()
+    git("config", "user.name", "Agent")
+    git("branch", "--delete", "--force", "main", "loose")
+    git("tag", "--delete", "v1")
+    git("gc", "--quiet", "--prune=now")
+    git("worktree", "add", "--quiet", "--detach", str(workspace.path.parent / "second"))
+    assert (checkout.git("for-each-ref"), (checkout.root / ".git" / "config").read_text()) == before
+    checkout.git("gc", "--quiet", "--prune=now")
+    assert git("fsck", "--no-dangling") == ""
 
 
 @pytest.mark.parametrize("head", [b"rubbish", b"ref: ../../escape\n", b"ref: refs/heads/../../x\n", b"0" * 40, b""])

@@ -38,8 +38,7 @@ def test_config_hooks_attributes_and_replacements_are_protected(
     checkout: Checkout, sealed: Repository, tmp_path: Path
 ) -> None:
     """Each planted file is named with what became of it; the next look starts from there."""
-    workspace = sealed.open_workspace(RUN, "0", sealed.resolve("HEAD"), work_branch(RUN, TaskId("0")))
-    checkout.git("config", "core.hooksPath", "evil", cwd=workspace.path)
+    checkout.git("config", "core.hooksPath", "evil")
     git_dir = checkout.root / ".git"
     for name in ("hooks/pre-commit", "info/attributes", "info/grafts", "objects/info/alternates", "config.worktree"):
         (git_dir / name).write_text("")
@@ -95,7 +94,7 @@ def test_included_config_and_hooks_elsewhere_are_protected(checkout: Checkout, t
 
 
 def test_refs_of_the_run_are_protected_from_others_and_not_from_us(checkout: Checkout, sealed: Repository) -> None:
-    """Our own moves are known; the work branch belongs to the agent; another run's refs are that run's affair."""
+    """Our own moves are known; agents have branches of their own elsewhere; another run's refs are that run's affair."""
     start = sealed.resolve("HEAD")
     other = sealed.commit(sealed.tree_of(start), [start], "other", 1)
     ours, kept = integration_branch(RUN), keep_ref(RUN, TaskId("0"), "a1")
@@ -110,7 +109,12 @@ def test_refs_of_the_run_are_protected_from_others_and_not_from_us(checkout: Che
     checkout.git("update-ref", keep_ref(RunId("r2"), TaskId("0"), "a1"), other)
     checkout.git("update-ref", "refs/orchestrix/strange", other)
     assert sealed.parent_drift(RUN) == ParentDrift(
-        tampered=("refs/heads/orchestrix/r1/integration: moved", f"{kept}: removed", "refs/orchestrix/strange: added")
+        tampered=(
+            f"{work_branch(RUN, TaskId('0'))}: added",
+            "refs/heads/orchestrix/r1/integration: moved",
+            f"{kept}: removed",
+            "refs/orchestrix/strange: added",
+        )
     )
 
 

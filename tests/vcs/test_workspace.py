@@ -26,8 +26,8 @@ def workspaces(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def test_a_workspace_is_a_worktree_that_git_knows(checkout: Checkout, vcs: Repository) -> None:
-    """Status is clean, the branch is checked out, the worktree is listed and locked against pruning."""
+def test_git_works_in_a_workspace_and_the_repository_knows_nothing_of_it(checkout: Checkout, vcs: Repository) -> None:
+    """Status is clean and the branch is checked out; among the user's worktrees there is none of ours."""
     start = vcs.resolve("HEAD")
     workspace = vcs.open_workspace(RUN, "0", start, BRANCH)
     assert recorded(workspace.path) == vcs.workspace_path(RUN, "0")
@@ -36,13 +36,11 @@ def test_a_workspace_is_a_worktree_that_git_knows(checkout: Checkout, vcs: Repos
         f"# branch.oid {start}",
         f"# branch.head {BRANCH.short}",
     ]
-    assert (
-        f"worktree {recorded(workspace.path)}\nHEAD {start}\nbranch {BRANCH}\nlocked orchestrix run r1"
-        in checkout.git("worktree", "list", "--porcelain")
-    )
-    checkout.git("worktree", "prune")
-    assert workspace.admin.is_dir()
-    assert checkout.git("fsck", "--strict", "--no-dangling") == ""
+    for where in (checkout.root, workspace.path):
+        assert checkout.git("worktree", "list", "--porcelain", cwd=where).count("worktree ") == 1
+        assert checkout.git("fsck", "--strict", "--no-dangling", cwd=where) == ""
+    assert not (vcs.common_dir / "worktrees").exists()
+    assert not [path for path in vcs.common_dir.iterdir() if path.name.startswith("orchestrix")]
 
 
 def test_a_detached_workspace(checkout: Checkout, vcs: Repository) -> None:
@@ -129,11 +127,19 @@ def _interruptions(vcs: Repository) -> list[str]:
     place = vcs._place(RUN, "0")
     return [
         str(path)
-        for path in (place.tree, place.tree / ".git", place.tree / "src", place.index, place.admin, place.card)
+        for path in (
+            place.tree,
+            place.tree / "src",
+            place.index,
+            place.refs,
+            place.admin,
+            place.tree / ".git",
+            place.card,
+        )
     ]
 
 
-@pytest.mark.parametrize("done", range(6))
+@pytest.mark.parametrize("done", range(7))
 def test_any_half_made_workspace_is_recognised_and_replaced(checkout: Checkout, vcs: Repository, done: int) -> None:
     """After a crash at any point it is not taken for a whole one, is listed, and opens or goes without a fuss."""
     start = vcs.resolve("HEAD")
@@ -144,12 +150,10 @@ def test_any_half_made_workspace_is_recognised_and_replaced(checkout: Checkout, 
             shutil.rmtree(vcs._place(RUN, "0").layers, ignore_errors=True)
         for path in reversed(_interruptions(vcs)[done:]):
             shutil.rmtree(path, ignore_errors=True) if Path(path).is_dir() else Path(path).unlink(missing_ok=True)
-        (vcs._place(RUN, "0").aside / "half").mkdir(parents=True)
         assert vcs.find_workspace(RUN, "0") is None
         assert [name for _, name, _ in vcs.workspaces()] == (["0"] if done else [])
         finish(RUN, "0")
     assert vcs.find_workspace(RUN, "0") is not None
-    assert checkout.git("worktree", "list").count("\n") == 1
     assert not [path for path in vcs.common_dir.iterdir() if path.name.startswith("orchestrix")]
 
 
