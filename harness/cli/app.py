@@ -41,6 +41,7 @@ COMMANDS = (
     "record",
     "doctor",
     "agents",
+    "tools",
     "trust",
     "audit",
     "metrics",

@@ -169,7 +169,7 @@ def _task(state: RunState, step: StepState) -> Task:
         status=_task_status(step),
         parent_task_id=state.parent_task,
         depth=len(TaskId(step.task_id).order) - 1,
-        persona=personas.SUBAGENT if state.parent_run else personas.PERFORM_TASK,
+        persona=contract.get("persona") or (personas.SUBAGENT if state.parent_run else personas.PERFORM_TASK),
         priority=state.plan["steps"][step.step_idx].get("priority", 0),
         execution_context={
             "tool_name": work["agent"],

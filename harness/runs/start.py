@@ -13,12 +13,13 @@ from harness.engine import create, launch, signals
 from harness.engine.journal import Watch
 from harness.engine.options import Options
 from harness.errors import Busy, EnvironmentProblem, UsageError
-from harness.model import candidates, nesting
+from harness.model import candidates, limits, nesting
 from harness.model import contract as contracts
 from harness.model.ids import CommitId, RefName, RunId, TaskId
 from harness.model.late import dataclass
 from harness.model.plan import Plan
 from harness.model.state import RunState
+from harness.orchestrator import personas
 from harness.runs import budgets, telemetry
 from harness.wiring import Project, holder
 
@@ -40,7 +41,7 @@ def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
         _agents_exist(project, loaded)
     replayed = _replayed(project, loaded.plan)
     return create.Request(
-        plan=loaded.plan,
+        plan=_with_defaults(project, loaded.plan),
         schedule=loaded.schedule,
         plan_path=loaded.path if loaded.path == "-" else str(Path(loaded.path).resolve()),
         plan_digest=loaded.digest,
@@ -48,6 +49,17 @@ def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
         target=target(project, wish),
         options=replace(options(project, loaded.plan.budget.as_dict(), wish), replay=replayed),
     )
+
+
+def _with_defaults(project: Project, plan: Plan) -> Plan:
+    """The plan with the time and retries that the settings give to steps for which it says none."""
+    settings, defaults = project.settings, plan.defaults
+    given: dict[str, Any] = {}
+    if defaults.timeout is None and settings.timeout_ms != limits.ATTEMPT_TIMEOUT_MS:
+        given["timeout"] = settings.timeout_ms
+    if defaults.retries is None and settings.retries != limits.MAX_RETRIES:
+        given["retries"] = settings.retries
+    return plan.model_copy(update={"defaults": defaults.model_copy(update=given)}) if given else plan
 
 
 def _replayed(project: Project, plan: Plan) -> str:
@@ -82,6 +94,7 @@ def options(
         errors=dict(settings.errors),
         budget=budgets.effective(budget, settings.budget, wish.budget),
         checkpoint_ms=settings.checkpoint_every_ms,
+        personas=personas.table(settings.personas),
         planning=planning or {},
     )
 
