@@ -48,7 +48,7 @@ async def run(ctx: Context, task: TaskId, previous: str | None, started: ev.Suba
     `started` is what a first attempt has still to log: that goes with the intent to make the workspace.
     """
     contract = ctx.contract(task)
-    if ctx.step(task).failed_attempts:
+    if ctx.step(task).failed_attempts and not ctx.options.replay:
         contract = personas.in_fallback(contract)
     number = ctx.step(task).attempts + 1
     began = time.monotonic()

@@ -39,9 +39,10 @@ def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
     found = base(project, loaded.plan.base, wish)
     if project.recording is None:
         _agents_exist(project, loaded)
-    replayed = _replayed(project, loaded.plan)
+    plan = _with_defaults(project, loaded.plan)
+    replayed = _replayed(project, plan)
     return create.Request(
-        plan=_with_defaults(project, loaded.plan),
+        plan=plan,
         schedule=loaded.schedule,
         plan_path=loaded.path if loaded.path == "-" else str(Path(loaded.path).resolve()),
         plan_digest=loaded.digest,
@@ -68,7 +69,7 @@ def _replayed(project: Project, plan: Plan) -> str:
         return ""
     from harness.runs import replay  # noqa: PLC0415 - only a replay pays for it
 
-    return replay.fitting(project.recording, plan)
+    return replay.fitting(project.recording, plan, personas.table(project.settings.personas))
 
 
 def options(
