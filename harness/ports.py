@@ -277,10 +277,16 @@ class Job:
     env: Mapping[str, str]
     private: Path
     log: Path
+    task: str = ""
     candidate: int = 1
     confined: bool = False
     previous_usage: Mapping[str, Any] = field(default_factory=dict)
     note: Note = _nowhere
+
+    @property
+    def step(self) -> str:
+        """The path id of the step, for messages."""
+        return self.task or str(self.contract.parent.step_idx)
 
 
 @dataclass(frozen=True, slots=True)

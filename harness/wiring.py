@@ -18,7 +18,7 @@ from harness.model.late import dataclass
 
 if TYPE_CHECKING:
     from harness.agents.registry import Registry, Thinker
-    from harness.config.mcp_file import McpServer
+    from harness.config.mcp_file import Found as McpFile
     from harness.config.settings import Settings
     from harness.engine.parts import OnTool, Parts
     from harness.model.changes import WorkspaceKind
@@ -181,24 +181,39 @@ class Project:
         return Thinker(make, settings.model_name or "", missing)
 
     @cached_property
-    def mcp_servers(self) -> Mapping[str, McpServer]:
-        """The servers of the checkout's `.mcp.json`, if the user trusts exactly that file; raises ConfigInvalid."""
+    def _mcp(self) -> tuple[McpFile | None, str]:
+        """The checkout's `.mcp.json` if the user trusts exactly that file, else why it is not used; never an error."""
         from harness.config import mcp_file  # noqa: PLC0415 - as above
 
-        found = mcp_file.read(self.root)
-        return found.servers if found is not None and mcp_file.trusted(found, os.environ) else {}
+        try:
+            found = mcp_file.read(self.root)
+        except OrchestrixError as error:
+            return None, error.message
+        if found is None:
+            return None, f"there is no {mcp_file.NAME}"
+        if not mcp_file.trusted(found, os.environ):
+            return None, f"{mcp_file.NAME} is not trusted; see `orchestrix trust`"
+        return found, f"{mcp_file.NAME} names no such server"
 
-    def _tools(self, contract: Contract, workspace: Path, execute: Execute, on_tool: OnTool) -> Tools:
+    def _tools(self, contract: Contract, workspace: Path, execute: Execute, on_tool: OnTool, *, step: str) -> Tools:
         """The broker; an agent that decides for itself is guarded beyond its contract."""
         from harness.config.setting_kinds import GUARDED_TOOLS  # noqa: PLC0415 - as above
-        from harness.tools.broker import Broker, Guard  # noqa: PLC0415 - as above
+        from harness.tools.broker import Broker, Guard, Remote  # noqa: PLC0415 - as above
 
-        guard, servers = None, None
-        if contract.work.agent == "builtin":
-            servers = self.mcp_servers
-            enabled = set(self.settings.builtin_enable)
-            guard = Guard(frozenset() if enabled else frozenset(GUARDED_TOOLS), owned_only=True)
-        return Broker(contract, workspace, execute, on_tool, guard=guard, servers=servers)
+        if contract.work.agent != "builtin":
+            return Broker(contract, workspace, execute, on_tool, step=step)
+        named = contract.permissions.allowed_tools
+        enabled = set(self.settings.builtin_enable)
+        if not enabled and set(GUARDED_TOOLS) & set(named) and self._mcp[0] is not None:
+            enabled = self._mcp[0].enabled(os.environ) & set(GUARDED_TOOLS)
+        guard = Guard(frozenset() if enabled else frozenset(GUARDED_TOOLS), owned_only=True)
+        if not any(name.startswith("mcp:") for name in named):
+            return Broker(contract, workspace, execute, on_tool, step=step, guard=guard)
+        found, why = self._mcp
+        servers = found.servers if found is not None else {}
+        skipped = found.skipped if found is not None else {}
+        remote = Remote(servers, skipped, why)
+        return Broker(contract, workspace, execute, on_tool, step=step, guard=guard, remote=remote)
 
     @cached_property
     def shared_installs(self) -> Sequence[Lead]:

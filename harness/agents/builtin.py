@@ -21,6 +21,7 @@ _REASONS = {
     ModelFault.RATE_LIMIT: Reason.RATE_LIMITED,
     ModelFault.AUTH: Reason.AUTH_FAILED,
     ModelFault.CONTEXT_FULL: Reason.CONTEXT_FULL,
+    ModelFault.BAD_RESPONSE: Reason.BAD_RESPONSE,
 }
 
 
@@ -64,13 +65,15 @@ class _Attempt:
     offers: Sequence[ToolOffer]
     usage: Usage = field(default_factory=Usage)
     denials: int = 0
+    number: int = 0  # of the turn
     began: float = field(default_factory=time.monotonic)
 
     async def run(self) -> Outcome:
         talk = Conversation(self.bounds.context, [Message("user", briefing.task(self.job.prompt, self.job.workspace))])
         said = Utterances(self.job.log)
         for number in range(1, self.bounds.turns + 1):
-            turn = await self._turn(number, talk, said)
+            self.number = number
+            turn = await self._turn(talk, said)
             if isinstance(turn, Failure):
                 return self._outcome(turn)
             ended = await self._obey(turn.message, talk)
@@ -78,7 +81,7 @@ class _Attempt:
                 return ended
         return self._outcome(_exceeded(f"the model did not finish within {self.bounds.turns} turns", "builtin.turns"))
 
-    async def _turn(self, number: int, talk: Conversation, said: Utterances) -> Turn | Failure:
+    async def _turn(self, talk: Conversation, said: Utterances) -> Turn | Failure:
         """What the model says next, logged; or why it cannot be asked any more."""
         spent = self.usage.input_tokens + self.usage.output_tokens
         if spent > self.bounds.tokens:
@@ -94,18 +97,7 @@ class _Attempt:
             wall = duration.text(self.job.contract.execution.attempt_timeout_ms)
             return Failure(Reason.TIMEOUT, f"the step did not end within {wall}", hint="raise the step's `timeout`")
         said.end_turn()
-        self.usage += turn.usage
-        self.job.note(
-            ev.ModelSpoke,
-            attempt=self.job.attempt,
-            turn=number,
-            model=turn.model,
-            calls=[call.name[:100] for call in turn.message.calls[: limits.TURN_CALLS]],
-            input_tokens=turn.usage.input_tokens,
-            output_tokens=turn.usage.output_tokens,
-            cost_usd=turn.usage.cost_usd,
-            duration_ms=int((time.monotonic() - began) * 1000),
-        )
+        self._spoke(turn, began)
         return turn
 
     async def _asked(self, talk: Conversation, said: Utterances) -> Turn:
@@ -165,12 +157,38 @@ class _Attempt:
     async def _call(self, call: ToolCall) -> tuple[str, bool]:
         """What the tool says to the model, and whether it did what was asked."""
         try:
-            return await self.tools.call(call.name, call.arguments), True
+            answer = await self.tools.call(call.name, call.arguments)
+            return (await self._synthesised(answer) if call.name == "synthesize" else answer), True
+        except ModelFailed as error:
+            return f"failed: {error.message}", False
         except ContractViolation as error:
             self.denials += 1
             return f"denied: {error.message} ({error.hint})", False
         except ToolFailed as error:
             return f"failed: {error.message}" + (f" ({error.hint})" if error.hint else ""), False
+
+    async def _synthesised(self, material: str) -> str:
+        """What the model makes of the texts that the broker read; it has no tool while it does."""
+        began = time.monotonic()
+        left_ms = self.job.contract.execution.attempt_timeout_ms - int((began - self.began) * 1000)
+        limit_ms = max(1, min(left_ms, self.bounds.call_ms))
+        turn = await self.model.converse(briefing.synthesis(), [Message("user", material)], (), timeout_ms=limit_ms)
+        self._spoke(turn, began)
+        return turn.message.text
+
+    def _spoke(self, turn: Turn, began: float) -> None:
+        self.usage += turn.usage
+        self.job.note(
+            ev.ModelSpoke,
+            attempt=self.job.attempt,
+            turn=self.number,
+            model=turn.model,
+            calls=[call.name[:100] for call in turn.message.calls[: limits.TURN_CALLS]],
+            input_tokens=turn.usage.input_tokens,
+            output_tokens=turn.usage.output_tokens,
+            cost_usd=turn.usage.cost_usd,
+            duration_ms=int((time.monotonic() - began) * 1000),
+        )
 
     def _outcome(self, failure: Failure | None = None, subplan_of: ToolCall | None = None) -> Outcome:
         asked = None if subplan_of is None else Delegate.model_validate(dict(subplan_of.arguments))

@@ -62,13 +62,13 @@ class CliAgent:
         if missing:
             return Failure(
                 Reason.CONTRACT_REFUSED,
-                f"{profile.title} cannot be kept from {', '.join(missing)}, which step {job.contract.parent.step_idx} may not use",
+                f"{profile.title} cannot be kept from {', '.join(missing)}, which step {job.step} may not use",
                 hint="add it to the step's `allowed_tools`, or choose an agent that holds to a list of tools",
             )
         if profile.lists_tools and not profile.granted(allowed):
             return Failure(
                 Reason.CONTRACT_REFUSED,
-                f"step {job.contract.parent.step_idx} allows none of the tools of {profile.title}",
+                f"step {job.step} allows none of the tools of {profile.title}",
                 hint=f"its tools need {', '.join(sorted({tool for needed in profile.tools.grants.values() for tool in needed}))}",
             )
         if not job.confined and job.contract.sandbox != "none":

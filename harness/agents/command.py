@@ -48,7 +48,7 @@ def _refusal(job: Job, argv: Sequence[str] | None) -> Failure | None:
     if not allows(job.contract, "run"):
         return Failure(
             Reason.CONTRACT_REFUSED,
-            f"step {job.contract.parent.step_idx} may not run programs, but its agent is one",
+            f"step {job.step} may not run programs, but its agent is one",
             hint="add `run` or `shell` to the step's `allowed_tools`",
         )
     return None

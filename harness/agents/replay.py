@@ -45,7 +45,7 @@ class ReplayAgent:
                 await asyncio.to_thread(self._lay, job, attempt, TreeId(attempt.tree))
             self._tell(job, attempt)
         except UsageError as error:
-            words = f"the recording does not fit step {job.contract.parent.step_idx}: {error.message}"
+            words = f"the recording does not fit step {job.step}: {error.message}"
             return Outcome(Failure(Reason.REPLAY_MISMATCH, words, hint="record the run again, or run without it"))
         return Outcome(attempt.failure, exit_code=attempt.exit_code, usage={**attempt.usage, "replayed": True})
 

@@ -43,6 +43,7 @@ COMMANDS = (
     "record",
     "doctor",
     "agents",
+    "tools",
     "trust",
     "audit",
     "metrics",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.config.acp_program import SERVICES
-from harness.model import duration, error_actions, globs, limits
+from harness.model import duration, error_actions, globs, limits, personas
 from harness.model.late import dataclass
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
@@ -169,6 +169,15 @@ def _pairs(text: str) -> dict[str, str]:
     return dict(part.partition("=")[::2] for part in _commas(text))
 
 
+def _table(text: str) -> Any:
+    import json  # noqa: PLC0415 - rarely set in the environment
+
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise ValueError("must be a JSON object") from None
+
+
 def _amount(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise ValueError("must be a number greater than 0")
@@ -207,6 +216,10 @@ KINDS: dict[str, Kind] = {
     "workspace.copy": Kind((), _inside, _commas, "untracked files that are copied into each workspace"),
     "workspace.link": Kind((), _inside, _commas, "untracked files that are linked into each workspace"),
     "workspace.sparse": Kind((), _globs, _commas, "what a sparse workspace holds besides what its step owns"),
+    "timeout": Kind(limits.ATTEMPT_TIMEOUT_MS, _milliseconds, str, "time for one attempt where the plan says none"),
+    "retries": Kind(
+        limits.MAX_RETRIES, _whole(0, limits.RETRY_CEILING), _number, "retries of a step where the plan says none"
+    ),
     "backoff_base": Kind(limits.BACKOFF_BASE_MS, _milliseconds, str, "wait before the first retry; doubles after it"),
     "resume_sessions": Kind(False, _flag, _truth, "a retry carries on with the agent's session where it can"),
     "git_timeout": Kind(limits.GIT_MS, _milliseconds, str, "time for one snapshot or one merge of a step"),
@@ -217,6 +230,7 @@ KINDS: dict[str, Kind] = {
         limits.CHECKPOINT_MS, _milliseconds, str, "time between checkpoints of a run that goes on"
     ),
     "errors": Kind({}, error_actions.parse, _pairs, "what each kind of error leads to"),
+    "personas": Kind({}, personas.parse, _table, "what each persona may use at most", personal=True),
     "budget.tokens": Kind(None, _whole(1, 10**12), _number, "tokens that a run may use"),
     "budget.cost_usd": Kind(None, _amount, _decimal, "money that a run may use, where prices are known"),
     "budget.attempts": Kind(None, _whole(1, 10**6), _number, "attempts that a run may make, nested ones included"),

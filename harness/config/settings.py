@@ -21,7 +21,7 @@ from harness.model.late import dataclass
 PROJECT_FILE = Path(".orchestrix") / "config.toml"
 _AGENT = re.compile(rf"agents\.([a-z0-9][a-z0-9_-]{{0,62}})\.({'|'.join(AGENT_FIELDS)})")
 _TABLES = {"workspace", "model", "builtin", "budget", "telemetry"}
-_DURATIONS = {"backoff_base", "git_timeout", "model.timeout", "budget.wall_time", "checkpoint_every"}
+_DURATIONS = {"timeout", "backoff_base", "git_timeout", "model.timeout", "budget.wall_time", "checkpoint_every"}
 _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 
 
@@ -46,6 +46,9 @@ class Settings:
     recoveries: int
     checkpoint_every_ms: int
     errors: Mapping[str, str]
+    personas: Mapping[str, Mapping[str, Any]]
+    timeout_ms: int
+    retries: int
     budget_tokens: int | None
     budget_cost_usd: float | None
     budget_attempts: int | None

@@ -15,12 +15,21 @@ async def adopt(ctx: Context, task: TaskId) -> None:
     """Parks the nested integration head if it passes the parent's own rules; logs the failure if it does not."""
     if not ctx.step(task).ready:
         taken = await _taken(ctx, task)
-        failure = await _verdict(ctx, task, taken)
+        failure = _first_cause(ctx, task, await _verdict(ctx, task, taken))
         if failure is not None:
             await keep.work(ctx, task, _number(ctx, task), taken, failure.reason)
         _finish(ctx, task, failure)
     if ctx.step(task).ready:
         delegate.park(ctx, task)
+
+
+def _first_cause(ctx: Context, task: TaskId, failure: Failure | None) -> Failure | None:
+    """A recovery that fails does not hide what it was to mend: the reason, and so the exit code, stays the first one."""
+    step = ctx.step(task)
+    if failure is None or not step.recovering or step.last_reason is None:
+        return failure
+    said = f"the recovery failed, too: {failure.reason}: {failure.message}"
+    return Failure(Reason(step.last_reason), said, failure.paths, failure.hint)
 
 
 def _number(ctx: Context, task: TaskId) -> int:

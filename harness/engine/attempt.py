@@ -15,7 +15,7 @@ from harness.engine import gate, judgement, keep, race, tripwire, workspaces
 from harness.engine.context import Context
 from harness.engine.execute import StepExecute
 from harness.errors import ContractViolation, SnapshotFailed, ToolFailed
-from harness.model import duration, limits
+from harness.model import duration, limits, personas
 from harness.model import events as ev
 from harness.model import usage as usages
 from harness.model.changes import Snapshot, Workspace
@@ -24,6 +24,7 @@ from harness.model.ids import TaskId
 from harness.model.late import dataclass
 from harness.model.verdict import Failure, Reason
 from harness.ports import Job, Outcome
+from harness.tools.permission import allows
 
 
 @dataclass(slots=True)
@@ -47,6 +48,8 @@ async def run(ctx: Context, task: TaskId, previous: str | None, started: ev.Suba
     `started` is what a first attempt has still to log: that goes with the intent to make the workspace.
     """
     contract = ctx.contract(task)
+    if ctx.step(task).failed_attempts and not ctx.options.replay:
+        contract = personas.in_fallback(contract)
     number = ctx.step(task).attempts + 1
     began = time.monotonic()
     workspace = await workspaces.for_attempt(ctx, task, number, started=started)
@@ -135,6 +138,15 @@ def _may_delegate(this: _Try) -> Failure | None:
     return Failure(Reason.TOOL_DENIED, f"step {this.task} may not delegate", hint="see `can_spawn_children`")
 
 
+def _advice(this: _Try) -> str:
+    """The analyzer's recommended tools, where they are fewer than the contract's; a retry in another role may have fewer."""
+    allowed = this.contract.permissions.allowed_tools
+    tools = [tool for tool in this.ctx.step(this.task).recommended_tools if allows(this.contract, tool)]
+    if not tools or set(allowed) <= set(tools):
+        return ""
+    return f"\n## Recommended tools\nThese should suffice: {', '.join(tools)}.\n"
+
+
 async def _work(this: _Try, previous: str | None) -> Outcome:
     failure = await gate.setup(this.execute)
     if failure is not None:
@@ -144,7 +156,8 @@ async def _work(this: _Try, previous: str | None) -> Outcome:
         contract=this.contract,
         attempt=this.number,
         workspace=execute.workspace.path,
-        prompt=ctx.parts.prompt(this.contract, previous, execute.workspace.sparse),
+        prompt=ctx.parts.prompt(this.contract, previous, execute.workspace.sparse) + _advice(this),
+        task=this.task,
         env=this.contract.work.env,
         private=execute.workspace.private,
         log=execute.log,
@@ -160,7 +173,7 @@ async def _work(this: _Try, previous: str | None) -> Outcome:
         else:
             ctx.note(this.task, ev.ToolDenied, tool=tool, arguments=dict(arguments), message=message)
 
-    tools = ctx.parts.make_tools(this.contract, execute.workspace.path, execute, on_tool)
+    tools = ctx.parts.make_tools(this.contract, execute.workspace.path, execute, on_tool, step=this.task)
     wall_ms = this.contract.execution.attempt_timeout_ms
     try:
         # A single program is ended by its own limit; this one binds an agent that runs several.

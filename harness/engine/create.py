@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from harness.engine.options import Options
 from harness.engine.parts import Parts
 from harness.errors import UsageError
 from harness.model import events as ev
 from harness.model import nesting
+from harness.model.contract import Caps
 from harness.model.ids import CommitId, RefName, RunId, integration_branch, sub_agent_id
 from harness.model.late import dataclass
 from harness.model.nesting import Nest
+from harness.model.personas import PERFORM_TASK, SUBAGENT, enrolled
 from harness.model.plan import Plan
 from harness.model.schedule import Schedule
 from harness.ports import Lease
@@ -62,7 +66,9 @@ def run(parts: Parts, lease: Lease, request: Request) -> None:
     if request.plan.overlap == "allow" and request.schedule.overlaps:
         facts.append(ev.OverlapAllowed(pairs=[list(pair) for pair in request.schedule.overlaps]))
     facts += [
-        subagent(request.plan, run_id, idx, request.options.sandbox, nest=request.nest)
+        subagent(
+            request.plan, run_id, idx, request.options.sandbox, nest=request.nest, personas=request.options.personas
+        )
         for idx in range(len(request.plan.steps))
     ]
     parts.store.append(lease, facts)
@@ -78,16 +84,24 @@ def subagent(
     origin: str | None = None,
     nest: Nest | None = None,
     shift: int = 0,
+    personas: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> ev.SubagentCreated:
     """The fact that creates a step's sub-agent; a retried step gets a new sub-agent under the same contract.
 
-    `shift` is how many steps the run had before this plan was made for it.
+    `shift` is how many steps the run had before this plan was made for it; `personas` are the caps that the run's options hold.
     """
     if sandbox not in ("auto", "bwrap", "none"):
         raise UsageError(f"unknown sandbox {sandbox!r}", hint="use auto, bwrap or none")
     task = nesting.task_id(nest.parent_task if nest else None, idx + shift)
     name = sub_agent_id(run_id, task) + ("" if generation == 1 else f"~{generation}")
     contract = nesting.contract(plan, idx, run_id, sandbox, nest)  # type: ignore[arg-type]  # checked above
+    if nest is not None:
+        role = nest.within.persona or SUBAGENT  # whose caps bind `within` already
+        contract = contract.model_copy(update={"persona": role, "caps": nest.within.caps})
+    else:
+        contract = enrolled(
+            contract, PERFORM_TASK, {name: Caps.model_validate(dict(caps)) for name, caps in (personas or {}).items()}
+        )
     return ev.SubagentCreated(
         sub_agent_id=name,
         step_idx=idx + shift,

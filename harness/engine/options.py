@@ -30,6 +30,7 @@ class Options:
     errors: Mapping[str, str] = field(default_factory=dict)
     budget: Mapping[str, Any] = field(default_factory=dict)
     checkpoint_ms: int = limits.CHECKPOINT_MS
+    personas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # caps, for the contracts
     planning: Mapping[str, Any] = field(default_factory=dict)  # of a run that begins with a goal: how it is planned
 
     def as_dict(self) -> dict[str, Any]:

@@ -20,7 +20,9 @@ class OnTool(Protocol):
 
 
 class MakeTools(Protocol):
-    def __call__(self, contract: Contract, workspace: Path, execute: Execute, on_tool: OnTool) -> Tools: ...
+    def __call__(
+        self, contract: Contract, workspace: Path, execute: Execute, on_tool: OnTool, *, step: str
+    ) -> Tools: ...
 
 
 @dataclass(frozen=True, slots=True)

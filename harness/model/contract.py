@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.errors import ContractViolation
 from harness.model import candidates, limits
@@ -86,6 +86,15 @@ class Work(_Part):
     subplan: dict[str, Any] | None = None
 
 
+class Caps(_Part):
+    """What a persona may use at most: `tools` None is all of the contract's, the rest never exceeds the contract's."""
+
+    tools: tuple[str, ...] | None = None
+    timeout_share: Annotated[float, Field(gt=0, le=1)] = 1.0
+    max_retries: Annotated[int, Field(ge=0)] | None = None
+    may_delegate: bool = True
+
+
 class Limits(_Part):
     inactivity_timeout_ms: int | None = None
     check_timeout_ms: int = limits.CHECK_TIMEOUT_MS
@@ -109,6 +118,7 @@ class Contract(_Part):
     sandbox: Literal["auto", "bwrap", "none"] = "auto"
     limits: Limits = Limits.model_construct()
     persona: str | None = None
+    caps: dict[str, Caps] = {}
     work: Work
 
     @property

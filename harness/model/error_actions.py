@@ -21,7 +21,7 @@ class Action(StrEnum):
 # Outcomes that are another task's doing, or a person's: no action of their own can mend them.
 _FIXED = {Reason.MERGED, Reason.DEPENDENCY_FAILED, Reason.STOPPED, Reason.CANCELLED}
 REASONS = tuple(reason for reason in Reason if reason not in _FIXED)
-ALIASES = {"RateLimit": Reason.RATE_LIMITED, "PermissionError": Reason.TOOL_DENIED, "BadResponse": Reason.AGENT_FAILED}
+ALIASES = {"RateLimit": Reason.RATE_LIMITED, "PermissionError": Reason.TOOL_DENIED, "TimeoutError": Reason.TIMEOUT}
 _NAMES = {
     name.replace("_", "").lower(): reason
     for name, reason in [*((reason.value, reason) for reason in REASONS), *ALIASES.items()]

@@ -112,6 +112,7 @@ SIMPLE_CHARS = 2_000
 SYNTHESIS_TOKENS = 12_000
 SYNTHESIS_REDUCED_TOKENS = 2_000
 SYNTHESIS_WORDS = 400
+SYNTHESIS_FILES = 20  # of one call of the tool
 BUILTIN_DENIALS = 5
 BUILTIN_RESULT_CHARS = 32_000
 CONTEXT_KEPT = 6  # messages at the end of a conversation that compaction leaves alone

@@ -114,8 +114,9 @@ class Recording(_Part):
 
 
 def digest(contract: Contract) -> str:
-    """Names what was asked and allowed, wherever and however confined it is done."""
-    body = contract.model_dump(mode="json", exclude={"parent": {"run_id"}, "sandbox": True})
+    """Names what was asked and allowed, wherever, in which role and however confined it is done."""
+    body = contract.model_dump(mode="json", exclude={"parent": {"run_id"}, "sandbox": True, "caps": True})
+    body["persona"] = None  # as in recordings that were made before contracts had one
     return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 

@@ -63,6 +63,7 @@ class StepState:
     rejected: bool = False
     granted: int = 0  # tries that a person allowed beyond the contract's
     analysis: str | None = None
+    recommended_tools: tuple[str, ...] = ()
     recovering: bool = False
     spawns: int = 0
     child_run: str | None = None  # the nested run that has the task now

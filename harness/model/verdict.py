@@ -38,6 +38,7 @@ class Reason(StrEnum):
     NESTED_FAILED = "nested_failed"
     AUTH_FAILED = "auth_failed"
     CONTEXT_FULL = "context_full"
+    BAD_RESPONSE = "bad_response"
 
 
 _EXIT = {

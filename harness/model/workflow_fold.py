@@ -53,7 +53,15 @@ def _rejected(state: RunState, fact: ev.TaskRejected, _ts: str) -> RunState:
 
 
 def _analyzed(state: RunState, fact: ev.ComplexityAnalyzed, _ts: str) -> RunState:
-    return _with(state, fact.task, decided=None, analysis=fact.decision, recovering=fact.recovery)
+    tools = tuple(fact.recommended_tools) or state.steps[fact.task].recommended_tools
+    return _with(
+        state,
+        fact.task,
+        decided=None,
+        analysis=fact.decision,
+        recovering=fact.recovery,
+        recommended_tools=tools,
+    )
 
 
 def _spawned(state: RunState, fact: ev.SubagentSpawned, _ts: str) -> RunState:

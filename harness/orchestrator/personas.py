@@ -1,42 +1,35 @@
-"""The roles in which nodes act, and what each may use at most; a routing decision names one."""
+"""The personas of a run, with the caps that come with the harness and those that the user set."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
-from typing import Final
+from typing import Any
 
-from harness.model.late import dataclass
+from harness.model.contract import Caps
+from harness.model.personas import ERROR_FALLBACK, PARENT, PERFORM_TASK, PLANNER, RECOVERY, SUBAGENT, parse
 
-PERFORM_TASK: Final = "AGENT_PERFORM_TASK"
-PLANNER: Final = "AGENT_PERFORM_PLANNING"
-ERROR_FALLBACK: Final = "AGENT_PERFORM_ERROR_FALLBACK"
-PARENT: Final = "AGENT_PARENT"
-SUBAGENT: Final = "AGENT_SUBAGENT"
-RECOVERY: Final = "AGENT_RECOVERY"
+__all__ = ["ERROR_FALLBACK", "PARENT", "PERFORM_TASK", "PLANNER", "RECOVERY", "SUBAGENT", "caps", "table"]
 
 
-@dataclass(frozen=True, slots=True)
-class Caps:
-    """What a persona may use: `tools` None is all of the contract's; times and retries never exceed the contract's."""
+def table(overrides: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Caps by persona: `personas.toml`, where the user's settings say nothing else."""
+    names = [*_defaults(), *(name for name in overrides if name not in _defaults())]
+    return {name: {**_defaults().get(name, {}), **overrides.get(name, {})} for name in names}
 
-    tools: tuple[str, ...] | None
-    timeout_share: float
-    max_retries: int | None
-    may_delegate: bool
+
+def caps(contract_caps: Mapping[str, Caps], persona: str) -> Caps | None:
+    """What the contract says; contracts of older runs say nothing, and the defaults hold."""
+    given = contract_caps.get(persona)
+    if given is None and not contract_caps and persona in _defaults():
+        return Caps.model_validate(_defaults()[persona])
+    return given
 
 
 @cache
-def caps(persona: str) -> Caps:
-    """From `personas.toml`; a persona that is not listed has no caps of its own."""
-    import tomllib  # noqa: PLC0415 - only nested runs have caps
+def _defaults() -> dict[str, dict[str, Any]]:
+    import tomllib  # noqa: PLC0415 - only where a run is made
     from importlib import resources  # noqa: PLC0415 - as above
 
-    table = tomllib.loads(resources.files("harness.orchestrator").joinpath("personas.toml").read_text(encoding="utf-8"))
-    given = table.get(persona, {})
-    tools = given.get("tools")
-    return Caps(
-        tools=None if tools is None else tuple(tools),
-        timeout_share=given.get("timeout_share", 1.0),
-        max_retries=given.get("max_retries"),
-        may_delegate=given.get("may_delegate", True),
-    )
+    file = resources.files("harness.orchestrator").joinpath("personas.toml")
+    return parse(tomllib.loads(file.read_text(encoding="utf-8")))

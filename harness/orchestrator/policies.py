@@ -27,5 +27,5 @@ class Policies:
             priorities=tuple(step.priority for step in ctx.plan.steps),
             stop_at_failure=ctx.plan.on_failure == "stop",
             plans=bool(ctx.options.planning),
-            persona=personas.SUBAGENT if ctx.nest else personas.PERFORM_TASK,
+            persona=ctx.nest.within.persona or personas.SUBAGENT if ctx.nest else personas.PERFORM_TASK,
         )

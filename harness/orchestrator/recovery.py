@@ -9,7 +9,6 @@ from harness.model.contract import Contract
 from harness.model.error_actions import Action
 from harness.model.fence import fenced
 from harness.model.state import StepState
-from harness.orchestrator.personas import Caps
 
 
 def plan(contract: Contract, step: StepState) -> dict[str, Any]:
@@ -35,30 +34,6 @@ def plan(contract: Contract, step: StepState) -> dict[str, Any]:
 
 def _arguments(tool: str, arguments: Mapping[str, Any]) -> Any:
     return arguments["command"] if tool == "run" else dict(arguments)
-
-
-def capped(contract: Contract, caps: Caps) -> Contract:
-    """The contract within which a persona works: strictly less than before, so that no recovery begets another."""
-    tools = contract.permissions.allowed_tools
-    execution = contract.execution
-    retries = execution.max_retries if caps.max_retries is None else min(execution.max_retries, caps.max_retries)
-    return contract.model_copy(
-        update={
-            "permissions": contract.permissions.model_copy(
-                update={
-                    "allowed_tools": tools if caps.tools is None else tuple(one for one in tools if one in caps.tools),
-                    "can_spawn_children": contract.permissions.can_spawn_children and caps.may_delegate,
-                    "max_delegation_depth": contract.permissions.max_delegation_depth if caps.may_delegate else 0,
-                }
-            ),
-            "execution": execution.model_copy(
-                update={
-                    "attempt_timeout_ms": max(1, int(execution.attempt_timeout_ms * caps.timeout_share)),
-                    "max_retries": retries,
-                }
-            ),
-        }
-    )
 
 
 def without(actions: Mapping[str, str]) -> dict[str, str]:

@@ -114,18 +114,19 @@ def _execution(board: Board, now: datetime) -> list[Decision]:
 
 def _taken_up(board: Board, step: StepState) -> Decision:
     """A task goes to its executor, unless it is or may be too complex for one agent."""
+    persona = personas.RECOVERY if step.recovering else personas.SUBAGENT
     if step.child_status is not None:
-        return Decision(REJOIN, f"run {step.child_run} {step.child_status}", step.task_id, personas.SUBAGENT)
+        return Decision(REJOIN, f"run {step.child_run} {step.child_status}", step.task_id, persona)
     if step.child_run is not None:
-        return Decision(NESTED, f"run {step.child_run} has its tasks", step.task_id, personas.SUBAGENT)
+        return Decision(NESTED, f"run {step.child_run} has its tasks", step.task_id, persona)
     if step.analysis == "spawn":
-        persona = personas.RECOVERY if step.recovering else personas.SUBAGENT
         return Decision(
             SPAWN, "it is to be split" if not step.recovering else "it is to recover", step.task_id, persona
         )
     if step.analysis is None and _may_be_complex(step):
         return Decision(ANALYZER, "it may be too complex for one agent", step.task_id, personas.PLANNER)
-    return Decision(EXECUTOR, _why(step), step.task_id, board.policies.persona)
+    role = personas.ERROR_FALLBACK if step.failed_attempts else board.policies.persona
+    return Decision(EXECUTOR, _why(step), step.task_id, role)
 
 
 def _may_be_complex(step: StepState) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from harness import __version__
 from harness.engine import reports
 from harness.errors import UsageError
 from harness.model import events as ev
@@ -21,9 +22,20 @@ from harness.model.state import RunState, StepState
 from harness.orchestrator import personas
 from harness.ports import Store
 
-SCHEMA_VERSION: Final = 1
-# From a version to the next one; the first change of the format adds the first entry.
-MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+SCHEMA_VERSION: Final = 2
+
+
+def _from_1(data: dict[str, Any]) -> dict[str, Any]:
+    """Version 2 says which harness wrote it, and which tools were recommended for each task."""
+    tasks = [
+        {**task, "execution_context": {"recommended_tools": [], **task.get("execution_context", {})}}
+        for task in data.get("tasks", [])
+    ]
+    return {**data, "schema_version": 2, "harness_version": "", "tasks": tasks}
+
+
+# From a version to the next one; docs/reference/migration-guide.md tells people.
+MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _from_1}
 
 Logged = dict[str, Any]
 
@@ -54,6 +66,7 @@ class WorkflowStateModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     schema_version: int
+    harness_version: str
     workflow_id: str
     original_goal: str
     workflow_status: Literal["STARTED", "IN_PROGRESS", "COMPLETED", "FAILED"]
@@ -74,6 +87,7 @@ class WorkflowStateModel(BaseModel):
         # Not validated: that would copy the whole log, which is ours and may be large.
         return cls.model_construct(
             schema_version=SCHEMA_VERSION,
+            harness_version=__version__,
             workflow_id=top.run_id,
             original_goal=top.goal,
             workflow_status=_status(top),
@@ -117,14 +131,18 @@ class WorkflowStateModel(BaseModel):
 
 def _migrated(data: Any, path: Path) -> Any:
     version = data.get("schema_version") if isinstance(data, dict) else None
-    while isinstance(version, int) and version in MIGRATIONS:
-        data = MIGRATIONS[version](data)
-        version = data["schema_version"]
-    if version != SCHEMA_VERSION:
+    if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= SCHEMA_VERSION:
+        newer = isinstance(version, int) and version > SCHEMA_VERSION
         raise UsageError(
-            f"{path} has checkpoint version {version!r:.20}; this version reads {SCHEMA_VERSION}",
-            hint="use the version of the harness that wrote it",
+            f"{path} has checkpoint version {version!r:.20}; this harness reads 1 to {SCHEMA_VERSION}",
+            hint="update the harness: a newer one wrote it" if newer else "a checkpoint is written by a run",
         )
+    try:
+        while version < SCHEMA_VERSION:
+            data = MIGRATIONS[version](data)
+            version = data["schema_version"]
+    except (TypeError, AttributeError, ValueError) as error:
+        raise UsageError(f"{path} is no checkpoint: {error}", hint="a checkpoint is written by a run") from error
     return data
 
 
@@ -169,11 +187,12 @@ def _task(state: RunState, step: StepState) -> Task:
         status=_task_status(step),
         parent_task_id=state.parent_task,
         depth=len(TaskId(step.task_id).order) - 1,
-        persona=personas.SUBAGENT if state.parent_run else personas.PERFORM_TASK,
+        persona=contract.get("persona") or (personas.SUBAGENT if state.parent_run else personas.PERFORM_TASK),
         priority=state.plan["steps"][step.step_idx].get("priority", 0),
         execution_context={
             "tool_name": work["agent"],
             "parameters": {name: work[name] for name in ("command", "actions") if work.get(name)},
+            "recommended_tools": list(step.recommended_tools),
             "result": step.merge_commit or step.commit,
         },
         failure_context={"fail_count": step.failed_attempts, "last_error": step.last_reason, "message": step.message},

@@ -25,6 +25,8 @@ def request(project: Project, goal: str, terms: Terms, wish: Wish) -> create.Req
         "checks": [command if isinstance(command, str) else list(command) for command in bounds.checks],
         "max_steps": bounds.max_steps,
         "context": terms.context,
+        "timeout_ms": bounds.timeout_ms,
+        "retries": bounds.retries,
     }
     branch = start.target(project, wish)
     return create.Request(

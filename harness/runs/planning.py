@@ -43,7 +43,15 @@ def bounds(project: Project, terms: Terms) -> Bounds:
                 f"agent {name!r} is not available: {found.detail}",
                 hint=f"see `orchestrix agents`; known are {', '.join(known.names)}",
             )
-    return Bounds(agents=terms.agents, tools=DEFAULT_TOOLS, checks=terms.checks, max_steps=terms.max_steps)
+    settings = project.settings
+    return Bounds(
+        agents=terms.agents,
+        tools=DEFAULT_TOOLS,
+        checks=terms.checks,
+        max_steps=terms.max_steps,
+        timeout_ms=settings.timeout_ms if settings.timeout_ms != limits.ATTEMPT_TIMEOUT_MS else None,
+        retries=settings.retries or None,
+    )
 
 
 def plan(project: Project, goal: str, terms: Terms, base: str | None) -> Planned:

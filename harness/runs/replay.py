@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from harness.errors import UsageError
 from harness.model import nesting
+from harness.model.contract import Caps
 from harness.model.ids import RunId
+from harness.model.personas import PERFORM_TASK, capped
 from harness.model.plan import Plan
 from harness.model.state import RunState
 from harness.store.recording_file import RecordingFile
 from harness.wiring import Project
 
 
-def fitting(path: Path, plan: Plan) -> str:
+def fitting(path: Path, plan: Plan, caps: Mapping[str, Mapping[str, Any]]) -> str:
     """The digest of the recording; raises UsageError, naming the first difference, when it is of another plan."""
     file = RecordingFile.open(path)
-    why = file.recording.misfit([nesting.contract(plan, idx, "replayed", "auto") for idx in range(len(plan.steps))])
+    bound = Caps.model_validate(dict(caps.get(PERFORM_TASK, {})))
+    contracts = [capped(nesting.contract(plan, idx, "replayed", "auto"), bound) for idx in range(len(plan.steps))]
+    why = file.recording.misfit(contracts)
     if why:
         raise UsageError(f"{path} does not fit the plan: {why}", hint="`unzip -p FILE plan.json` prints its own plan")
     return file.digest

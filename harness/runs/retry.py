@@ -33,7 +33,14 @@ def retry(project: Project, run_id: RunId, task: TaskId, watch: Watch) -> RunSta
         lease,
         [
             create.subagent(
-                plan, run_id, idx, sandbox, generation=_generation(state, idx), origin=state.head, nest=Nest.of(state)
+                plan,
+                run_id,
+                idx,
+                sandbox,
+                generation=_generation(state, idx),
+                origin=state.head,
+                nest=Nest.of(state),
+                personas=state.options.get("personas"),
             )
             for idx in again
         ],

@@ -13,12 +13,13 @@ from harness.engine import create, launch, signals
 from harness.engine.journal import Watch
 from harness.engine.options import Options
 from harness.errors import Busy, EnvironmentProblem, UsageError
-from harness.model import candidates, nesting
+from harness.model import candidates, limits, nesting
 from harness.model import contract as contracts
 from harness.model.ids import CommitId, RefName, RunId, TaskId
 from harness.model.late import dataclass
 from harness.model.plan import Plan
 from harness.model.state import RunState
+from harness.orchestrator import personas
 from harness.runs import budgets, telemetry
 from harness.wiring import Project, holder
 
@@ -38,10 +39,11 @@ def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
     found = base(project, loaded.plan.base, wish)
     if project.recording is None:
         _agents_exist(project, loaded)
-    replayed = _replayed(project, loaded.plan)
     branch = target(project, wish)
+    plan = _with_defaults(project, loaded.plan)
+    replayed = _replayed(project, plan)
     return create.Request(
-        plan=loaded.plan,
+        plan=plan,
         schedule=loaded.schedule,
         plan_path=loaded.path if loaded.path == "-" else str(Path(loaded.path).resolve()),
         plan_digest=loaded.digest,
@@ -52,13 +54,24 @@ def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
     )
 
 
+def _with_defaults(project: Project, plan: Plan) -> Plan:
+    """The plan with the time and retries that the settings give to steps for which it says none."""
+    settings, defaults = project.settings, plan.defaults
+    given: dict[str, Any] = {}
+    if defaults.timeout is None and settings.timeout_ms != limits.ATTEMPT_TIMEOUT_MS:
+        given["timeout"] = settings.timeout_ms
+    if defaults.retries is None and settings.retries != limits.MAX_RETRIES:
+        given["retries"] = settings.retries
+    return plan.model_copy(update={"defaults": defaults.model_copy(update=given)}) if given else plan
+
+
 def _replayed(project: Project, plan: Plan) -> str:
     """The digest of the recording that takes the agents' place; empty where none does."""
     if project.recording is None:
         return ""
     from harness.runs import replay  # noqa: PLC0415 - only a replay pays for it
 
-    return replay.fitting(project.recording, plan)
+    return replay.fitting(project.recording, plan, personas.table(project.settings.personas))
 
 
 def options(
@@ -85,6 +98,7 @@ def options(
         errors=dict(settings.errors),
         budget=budgets.effective(budget, settings.budget, wish.budget),
         checkpoint_ms=settings.checkpoint_every_ms,
+        personas=personas.table(settings.personas),
         planning=planning or {},
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -42,6 +43,15 @@ class Guard:
     owned_only: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """MCP servers that may be started; `skipped` says of single others, and `why` of all the rest, why they cannot be."""
+
+    servers: Mapping[str, McpServer] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    why: str = ""
+
+
 class Broker:
     """The tools of one attempt."""
 
@@ -52,13 +62,16 @@ class Broker:
         execute: Execute,
         on_tool: OnTool,
         *,
+        step: str | None = None,
         guard: Guard | None = None,
-        servers: Mapping[str, McpServer] | None = None,
+        remote: Remote | None = None,
     ) -> None:
+        """`step` is its path id, which denials name."""
         self._contract = contract
-        self._servers = servers or {}
+        self._step = str(contract.parent.step_idx) if step is None else step
+        self._servers = remote or Remote()
         self._remote: dict[str, RemoteTool] = {}
-        self._reach = Reach(contract, Inside(workspace), execute)
+        self._reach = Reach(contract, Inside(workspace), execute, self._step)
         self._on_tool = on_tool
         self._guard = guard or Guard()
 
@@ -80,9 +93,19 @@ class Broker:
             ]
 
     def _wanted_servers(self) -> dict[str, McpServer]:
-        """A server of which nothing is allowed is not started."""
-        prefixes = {name.partition("/")[0] for name in self._contract.permissions.allowed_tools}
-        return {name: server for name, server in self._servers.items() if f"mcp:{name}" in prefixes}
+        """A server of which nothing is allowed is not started; one that cannot be is noted, and the attempt goes on."""
+        known, wanted = self._servers, {}
+        prefixes = [name.partition("/")[0] for name in self._contract.permissions.allowed_tools]
+        for prefix in dict.fromkeys(one for one in prefixes if one.startswith("mcp:")):
+            name = prefix.removeprefix("mcp:")
+            if name in known.servers:
+                wanted[name] = known.servers[name]
+            else:
+                why = known.skipped.get(name, known.why)
+                self._on_tool(
+                    prefix, {}, allowed=False, ok=False, message=f"step {self._step}: {prefix} is left out: {why}"
+                )
+        return wanted
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """What the tool answered; raises ContractViolation when it is not allowed, ToolFailed when it did not work."""
@@ -121,7 +144,7 @@ class Broker:
     def _permitted(self, tool: str) -> Tool:
         from harness.tools.table import TOOLS  # noqa: PLC0415 - an agent that calls no tool does not pay for them
 
-        step = self._contract.parent.step_idx
+        step = self._step
         if tool not in TOOLS:
             raise ContractViolation(
                 f"step {step} called an unknown tool {tool!r:.100}", hint=f"the tools are {', '.join(TOOLS)}"
@@ -134,7 +157,7 @@ class Broker:
         if tool in self._guard.denied:
             raise ContractViolation(
                 f"step {step} may not use the tool {tool}: it is guarded",
-                hint="the user can enable it: see `builtin.enable`",
+                hint="the user can enable it: see `builtin.enable`, or `orchestrix.enable` in a trusted .mcp.json",
             )
         return TOOLS[tool]
 
@@ -145,7 +168,7 @@ class Broker:
         outside = [path for path in paths if not owned.covers(path) and path != self._contract.report_path]
         if outside and not ownership.exceptions_allowed:
             raise ContractViolation(
-                f"step {self._contract.parent.step_idx} may not change {outside[0]!r:.200}",
+                f"step {self._step} may not change {outside[0]!r:.200}",
                 hint=f"it owns {', '.join(ownership.paths or ())}",
             )
 

@@ -40,7 +40,5 @@ async def delegate(arguments: Delegate, reach: Reach) -> str:
     """Takes the request; raises ContractViolation where the contract does not let the step have children."""
     permissions = reach.contract.permissions
     if not permissions.can_spawn_children or permissions.max_delegation_depth < 1:
-        raise ContractViolation(
-            f"step {reach.contract.parent.step_idx} may not delegate", hint="do the work within this step"
-        )
+        raise ContractViolation(f"step {reach.step} may not delegate", hint="do the work within this step")
     return f"{len(arguments.steps)} steps are asked for"

@@ -50,6 +50,10 @@ class Inside:
     def __init__(self, root: Path) -> None:
         self._root = _resolved(root)
 
+    @property
+    def root(self) -> Path:
+        return Path(self._root)
+
     def read(self, path: str, most: int | None = None) -> File:
         """A regular file, links inside the workspace followed, up to `most` bytes."""
         with self.spot(path, follow=True) as spot, _told(path):

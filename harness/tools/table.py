@@ -6,7 +6,20 @@ from collections.abc import Mapping
 
 from harness.errors import ToolFailed
 from harness.model.plan import ApplyPatch, DeleteFile, EditFile, MoveFile, WriteFile
-from harness.tools import apply_patch, delegate, files, finish, git_diff, glob, grep, list_dir, patch, run, shell
+from harness.tools import (
+    apply_patch,
+    delegate,
+    files,
+    finish,
+    git_diff,
+    glob,
+    grep,
+    list_dir,
+    patch,
+    run,
+    shell,
+    synthesize,
+)
 from harness.tools.tool import Reach, Tool, on_files
 
 
@@ -47,6 +60,11 @@ TOOLS: Mapping[str, Tool] = {
     "run": Tool("Run a command.", run.Run, _run),
     "shell": Tool("Run a shell command in the worktree.", shell.Shell, shell.shell),
     "git_diff": Tool("Show what has changed so far.", git_diff.GitDiff, git_diff.git_diff),
+    "synthesize": Tool(
+        "Combine files into one text that answers a question about them.",
+        synthesize.Synthesize,
+        synthesize.synthesize,
+    ),
     "delegate": Tool(
         "Ask that this step be done in smaller steps instead. Ends your work.", delegate.Delegate, delegate.delegate
     ),

@@ -30,6 +30,7 @@ class Reach:
     contract: Contract
     inside: Inside
     execute: Execute
+    step: str
 
 
 @dataclass(frozen=True, slots=True)

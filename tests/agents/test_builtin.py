@@ -171,7 +171,7 @@ def test_turns_and_tokens_are_bounded(stage, bounds, entry, words, calls) -> Non
         ("context_full", Reason.CONTEXT_FULL),
         ("unreachable", Reason.AGENT_FAILED),
         ("timeout", Reason.AGENT_FAILED),
-        ("bad_response", Reason.AGENT_FAILED),
+        ("bad_response", Reason.BAD_RESPONSE),
     ],
 )
 def test_a_model_s_fault_is_a_reason_of_the_step(stage, kind, reason) -> None:

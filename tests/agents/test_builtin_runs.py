@@ -202,8 +202,11 @@ def test_servers_of_the_repository_serve_only_those_who_trust_them(bench, monkey
     _scripted(bench, monkeypatch, asked, turn(_finish()))
     assert bench.call("trust", "--json").data["trusted"] is False
     assert bench.run(step).reasons == ["merged"]
-    assert [event["payload"]["tool"] for event in bench.events() if event["type"] == "tool.denied"] == [
-        "mcp__sums__double"
+    denied = [event["payload"] for event in bench.events() if event["type"] == "tool.denied"]
+    assert denied[0]["message"] == "step 0: mcp:sums is left out: .mcp.json is not trusted; see `orchestrix trust`"
+    assert [fact["tool"] for fact in denied] == [
+        "mcp:sums",
+        "mcp__sums__double",
     ]
     shown = bench.call("trust", "--yes", "--json").data
     assert (shown["trusted"], [row["name"] for row in shown["servers"]]) == (True, ["sums"])
@@ -214,3 +217,54 @@ def test_servers_of_the_repository_serve_only_those_who_trust_them(bench, monkey
     assert bench.call("trust").out.endswith(
         "not trusted: `orchestrix trust --yes` lets the built-in agent start them\n"
     )
+
+
+@pytest.mark.parametrize("text", ["{", '{"mcpServers": {"web": {"type": "http", "url": "https://example.org"}}}'])
+def test_a_file_of_other_programs_stops_no_run(bench, monkeypatch, text) -> None:
+    """The step goes on without the tool; the log says which server is left out, and why."""
+    bench.commit({".mcp.json": text})
+    bench.call("trust", "--yes")
+    _scripted(bench, monkeypatch, turn(call("write_file", path="made-0.txt", content="x"), _finish()))
+    assert bench.run(_step(0)).reasons == ["merged"]
+    assert [event for event in bench.events() if event["type"] == "tool.denied"] == []
+    _scripted(bench, monkeypatch, turn(call("write_file", path="made-1.txt", content="x"), _finish()))
+    assert bench.run(_step(1, allowed_tools=["write_file", "mcp:web/search"])).reasons == ["merged"]
+    (denied,) = [event["payload"] for event in bench.events() if event["type"] == "tool.denied"]
+    assert denied["message"].startswith("step 0: mcp:web is left out: ")
+
+
+def test_a_trusted_file_enables_guarded_tools(bench, monkeypatch) -> None:
+    """Only once the user trusts it: a repository cannot give a shell to a model."""
+    monkeypatch.delenv("CI", raising=False)
+    bench.commit({".mcp.json": json.dumps({"mcpServers": {}, "orchestrix": {"enable": {"local": ["shell"]}}})})
+    step = _step(0, allowed_tools=["write_file", "shell"])
+    asked = turn(call("shell", command="echo hello"), call("write_file", path="made-0.txt", content="x"))
+
+    def denied() -> list[str]:
+        _scripted(bench, monkeypatch, asked, turn(_finish()))
+        assert bench.run(step).reasons == ["merged"]
+        return [event["payload"]["tool"] for event in bench.events() if event["type"] == "tool.denied"]
+
+    assert denied() == ["shell"]
+    assert bench.call("trust", "--yes").code == 0
+    assert denied() == []
+    monkeypatch.setenv("CI", "true")
+    assert denied() == ["shell"]
+
+
+def test_texts_are_combined_by_the_harness_and_the_call_is_counted(bench, monkeypatch) -> None:
+    """`synthesize` is virtual: the broker reads the files, the model answers without a tool, and its tokens count."""
+    bench.commit({"a.txt": "first part", "b.txt": "second part"})
+    spent = {"input_tokens": 10, "output_tokens": 5}
+    _scripted(
+        bench,
+        monkeypatch,
+        {"contains": "You combine texts", "say": "both parts", "usage": spent},
+        turn(call("synthesize", question="What is there?", paths=["a.txt", "b.txt"]), usage=spent),
+        turn(call("write_file", path="made-0.txt", content="both parts"), _finish(), usage=spent),
+    )
+    done = bench.run(_step(0, allowed_tools=["read_file", "write_file", "synthesize"]))
+    assert done.reasons == ["merged"]
+    spoken = [event["payload"] for event in bench.events() if event["type"] == "model.spoke"]
+    assert [fact["calls"] for fact in spoken] == [["synthesize"], [], ["write_file", "finish"]]
+    assert done.steps[0]["usage"]["input_tokens"] == 30

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 import sqlite3
 import tomllib
 from contextlib import closing
@@ -18,8 +19,10 @@ from harness.config.setting_kinds import AGENT_FIELDS, KINDS, variable
 from harness.errors import Exit, ModelFault, OrchestrixError
 from harness.model import contract, plan, view
 from harness.model import events as ev
+from harness.model.events import Envelope
 from harness.model.state import StepState, initial
 from harness.model.verdict import Failure, Reason, exit_code
+from harness.orchestrator import workflow
 from harness.store import connection
 from tests.docs import pages
 from tests.docs.pages import ROOT
@@ -200,3 +203,45 @@ def test_every_dependency_has_a_reason():
     ]
     text = (ROOT / "docs" / "adr" / "0007-dependencies.md").read_text().lower()
     assert [name for name in wanted if name.partition(">")[0].partition("[")[0].lower() not in text] == []
+
+
+# The events of the specification with the fields of their sample payloads.
+SPECIFIED = {
+    "agent.subagent_created": (),
+    "agent.subagent_started": (),
+    "agent.subagent_attempt": (),
+    "agent.subagent_waiting_for_merge": (),
+    "agent.subagent_failed": (),
+    "agent.worktree_merged": (),
+    "agent.subagent_closed": ("sub_agent_id", "step_idx", "final_status", "close_reason"),
+    "routing_decision": ("workflow_id", "chosen_node", "reason", "task_id", "persona"),
+    "task_started": ("event", "workflow_id", "task_id", "node", "timestamp", "persona"),
+    "task_succeeded": ("event", "workflow_id", "task_id", "result_summary", "duration_ms"),
+    "task_failed": ("event", "workflow_id", "task_id", "error", "fail_count"),
+    "subagent_spawned": ("event", "workflow_id", "subagent_id", "parent_task_id", "tasks_count"),
+    "workflow_checkpoint": ("event", "workflow_id", "path", "timestamp"),
+    "workflow_finalized": ("event", "workflow_id", "status", "final_response_length"),
+}
+
+
+def test_every_name_of_the_specification_has_its_name_here():
+    """Events are types that exist, and each of their fields is one of the envelope or of the payload."""
+    rows = dict(
+        re.findall(r"^\| `([\w.]+)` \| `([\w.]+)`", _section(EVENTS, "The specification's names"), re.MULTILINE)
+    )
+    envelope = set(Envelope.__annotations__)
+    for event, named in SPECIFIED.items():
+        fact = ev.TYPES[rows[event]]
+        places = {rows.get(field, field) for field in named}
+        assert places - envelope - set(fact.fields) == set(), event
+
+
+def test_every_checkpoint_version_stands_in_the_migration_guide():
+    """And there is a migration from each but the last."""
+    versions = set(pages.table(REFERENCE / "migration-guide.md", "Versions"))
+    assert versions == {str(number) for number in range(1, workflow.SCHEMA_VERSION + 1)}
+    assert set(workflow.MIGRATIONS) == set(range(1, workflow.SCHEMA_VERSION))
+
+
+def _section(page, title: str) -> str:
+    return page.read_text().split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]

@@ -70,3 +70,12 @@ def test_without_an_answer_the_step_is_executed() -> None:
     assert nobody.decision is silent.decision is Decision.EXECUTE
     assert nobody.reasons == ("its paths hold 31 files", "there is no model to ask whether to split it")
     assert silent.reasons == ("its paths hold 31 files", "the model could not be asked: timeout")
+
+
+def test_virtual_tools_can_be_recommended_and_nothing_else_that_is_not_allowed() -> None:
+    """`delegate` where the contract lets the step have children; `shell` and `synthesize` are not among its tools."""
+    wanted = ["read_file", "delegate", "shell", "synthesize"]
+    mind = Mind(says("AnalysisAnswer", decision="execute", recommended_tools=wanted))
+    step = contract(owns=None, depth=1)
+    found = asyncio.run(analysis.analyse(mind.asking(), step, "auto", paths=["a"], depth=0, max_depth=1))
+    assert found.recommended_tools == ("read_file", "delegate")

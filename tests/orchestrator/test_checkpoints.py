@@ -31,7 +31,7 @@ def test_a_checkpoint_has_the_fields_of_the_specification(bench: Workbench) -> N
     assert waiting(bench).code == 7
     saved = json.loads(checkpoint_of(bench).read_text())
     assert {name: saved[name] for name in ("schema_version", "workflow_id", "workflow_status", "final_response")} == {
-        "schema_version": 1,
+        "schema_version": 2,
         "workflow_id": "r1",
         "workflow_status": "IN_PROGRESS",
         "final_response": "",
@@ -80,7 +80,10 @@ def test_a_long_run_writes_checkpoints_on_its_way(bench: Workbench) -> None:
     bench.call("cancel", "r1")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 99}', '{"schema_version": 1}', "\x00"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", '{"schema_version": 99}', '{"schema_version": 1}', '{"schema_version": 1, "tasks": [3]}', "\x00"],
+)
 def test_what_is_no_checkpoint_is_refused(tmp_path: Path, text: str) -> None:
     """In words, whatever it is."""
     path = tmp_path / "checkpoint.json"
@@ -89,3 +92,40 @@ def test_what_is_no_checkpoint_is_refused(tmp_path: Path, text: str) -> None:
         WorkflowStateModel.load_checkpoint(path)
     with pytest.raises(UsageError):
         WorkflowStateModel.load_checkpoint(tmp_path / "missing.json")
+
+
+def as_version_1(path: Path) -> dict[str, Any]:
+    """The checkpoint as the first version of the format wrote it."""
+    data = json.loads(path.read_text())
+    del data["harness_version"]
+    for task in data["tasks"]:
+        del task["execution_context"]["recommended_tools"]
+    return {**data, "schema_version": 1}
+
+
+def test_a_checkpoint_of_the_first_version_is_migrated_and_its_run_carries_on(bench: Workbench) -> None:
+    """What that version did not know is filled in; nothing of what it knew is lost."""
+    before = waiting(bench)
+    old = as_version_1(checkpoint_of(bench))
+    (bench.root / "old.json").write_text(json.dumps(old))
+    migrated = WorkflowStateModel.load_checkpoint(bench.root / "old.json").model_dump()
+    assert (migrated["schema_version"], migrated["harness_version"]) == (2, "")
+    assert {name: migrated[name] for name in old if name not in ("schema_version", "tasks")} == {
+        name: old[name] for name in old if name not in ("schema_version", "tasks")
+    }
+    for path in (bench.files / ".orchestrix/local").glob("state.db*"):
+        path.unlink()
+    done = bench.call("resume", "--from-checkpoint", str(bench.root / "old.json"), "--budget", "attempts=9", "--json")
+    assert (done.code, done.reasons) == (0, ["merged"] * 3), done.out
+    assert done.steps[0]["merge_commit"] == before.steps[0]["merge_commit"]
+
+
+def test_a_newer_checkpoint_is_refused_before_anything_is_made(bench: Workbench) -> None:
+    """With what to do about it; the database stays gone."""
+    waiting(bench)
+    newer = {**json.loads(checkpoint_of(bench).read_text()), "schema_version": 99, "future": {}}
+    (bench.root / "newer.json").write_text(json.dumps(newer))
+    done = bench.call("resume", "--from-checkpoint", str(bench.root / "newer.json"))
+    assert done.code == 2
+    assert "has checkpoint version 99; this harness reads 1 to 2" in done.err
+    assert "update the harness" in done.err

@@ -64,6 +64,8 @@ def test_names_are_those_of_the_close_reasons_and_of_the_specification():
         "tool_denied": "mark_failed",
         "merge_conflict": "retry",
     }
+    again = error_actions.parse({"BadResponse": "escalate", "AgentFailed": "retry", "TimeoutError": "mark_failed"})
+    assert again == {"bad_response": "escalate", "agent_failed": "retry", "timeout": "mark_failed"}
     for wrong in ({"Stopped": "retry"}, {"Timeout": "ignore"}, {"nothing": "retry"}, ["Timeout"]):
         with pytest.raises(ValueError, match=r"known|table"):
             error_actions.parse(wrong)

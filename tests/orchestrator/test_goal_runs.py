@@ -170,3 +170,24 @@ def test_without_a_model_a_goal_is_refused_before_anything_is_made(goals: Workbe
     refused = goals.call(*agent(goals))
     assert refused.code == 3
     assert not Path(goals.files / ".orchestrix/local/state.db").exists()
+
+
+def test_recommended_tools_reach_the_agent(goals: Workbench, monkeypatch) -> None:
+    """The analyzer's list, less what the contract does not allow, stands in the prompt of the step that is executed."""
+    folder = goals.files / ".orchestrix"
+    (folder / "config.toml").write_text(
+        '[agents.scribe]\ncommand = ["sh", "-c", \'cp "$ORCHESTRIX_PROMPT_FILE" big.txt\']\n'
+    )
+    big = {"title": "big", "description": "big " * 600, "owns": ["big.txt"], "complex": True}
+    wanted = ["read_file", "edit_file", "mcp:web/search"]
+    model = script(
+        goals,
+        says("PlanAnswer", steps=[big]),
+        says("AnalysisAnswer", decision="execute", recommended_tools=wanted),
+    )
+    monkeypatch.setenv("ORCHESTRIX_MODEL", model["ORCHESTRIX_MODEL"])
+    done = goals.call(*agent(goals))
+    assert done.code == 0, done.out
+    assert (
+        "## Recommended tools\nThese should suffice: read_file, edit_file." in goals.tree(done.data["head"])["big.txt"]
+    )

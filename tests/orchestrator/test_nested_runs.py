@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -103,6 +104,14 @@ def test_a_kill_between_a_decision_and_its_effect_is_carried_out_by_the_resume(b
     assert len(decided) == len(set(decided))
 
 
+def settings(bench: Workbench, text: str) -> None:
+    """The project's settings, invisible to git."""
+    folder = bench.files / ".orchestrix"
+    folder.mkdir()
+    (folder / "config.toml").write_text(text)
+    (bench.files / ".git/info/exclude").write_text(".orchestrix/\n")
+
+
 def test_a_recovery_gets_the_failure_and_less_of_everything(bench: Workbench) -> None:
     """It sees why the step failed; it has no retry and no recovery of its own."""
     folder = bench.files / ".orchestrix"
@@ -115,6 +124,12 @@ def test_a_recovery_gets_the_failure_and_less_of_everything(bench: Workbench) ->
     contract = of_type(bench, "agent.subagent_created", "r1-s0")[0]["contract"]
     assert contract["execution"]["attempt_timeout_ms"] == 30_000
     assert contract["permissions"]["can_spawn_children"] is False
+    assert contract["persona"] == "AGENT_RECOVERY"
+    roles = {(fact["chosen_node"], fact["persona"]) for fact in of_type(bench, "routing_decision", "r1")}
+    recovering = {"spawn_subAgent", "subAgent_executor", "subAGENT_finalizer"}
+    assert {role for node, role in roles if node in recovering} == {"AGENT_RECOVERY"}
+    inside = of_type(bench, "routing_decision", "r1-s0")
+    assert {fact["persona"] for fact in inside if fact["chosen_node"] == "task_executor"} == {"AGENT_RECOVERY"}
 
 
 def test_a_recovery_that_fails_is_the_end(bench: Workbench) -> None:
@@ -124,8 +139,60 @@ def test_a_recovery_that_fails_is_the_end(bench: Workbench) -> None:
     (folder / "config.toml").write_text('[errors]\nAgentFailed = "spawn_recovery"\nNestedFailed = "spawn_recovery"\n')
     (bench.files / ".git/info/exclude").write_text(".orchestrix/\n")
     done = bench.run(shell("exit 3", owns=["x.txt"]), write("y.txt", "y\n"))
-    assert (done.code, done.reasons) == (1, ["nested_failed", "merged"])
+    assert (done.code, done.reasons) == (1, ["agent_failed", "merged"])
+    assert done.steps[0]["message"].startswith("the recovery failed, too: nested_failed: ")
     assert len(of_type(bench, "subagent_spawned")) == 1
+
+
+def test_a_recovery_that_fails_keeps_the_exit_code_of_the_first_cause(bench: Workbench) -> None:
+    """A time limit stays a time limit for whatever reads the exit code, though the recovery failed otherwise."""
+    settings(bench, '[errors]\nTimeoutError = "spawn_recovery"\n')
+    script = 'grep -q "last attempt failed" "$ORCHESTRIX_PROMPT_FILE" && exit 3; sleep 60'
+    done = bench.run(shell(script, title="slow", owns=["x.txt"], timeout="1s"))
+    assert (done.code, done.reasons) == (124, ["timeout"])
+
+
+def test_caps_of_personas_bind_and_are_written_into_the_contract(bench: Workbench, monkeypatch) -> None:
+    """Settings of the user override what comes with the harness, and the retry of a failed step is held to them."""
+    caps = {"AGENT_PERFORM_ERROR_FALLBACK": {"tools": ["read_file"]}, "AGENT_SUBAGENT": {"timeout_share": 0.5}}
+    monkeypatch.setenv("ORCHESTRIX_PERSONAS", json.dumps(caps))
+    child = shell("echo a > p/a.txt", owns=["p/a.txt"], setup=["mkdir -p p"], timeout="40s")
+    done = bench.run(
+        shell("echo x > x.txt; exit 3", owns=["x.txt"], retries=1),
+        parent(child, owns=["p/**"]),
+        flags=("--run-id", "r1"),
+    )
+    assert done.reasons == ["contract_refused", "merged"]
+    assert done.steps[0]["attempts"] == 2
+    written = of_type(bench, "agent.subagent_created", "r1")[0]["contract"]
+    assert (written["persona"], written["caps"]["AGENT_PERFORM_ERROR_FALLBACK"]["tools"]) == (
+        "AGENT_PERFORM_TASK",
+        ["read_file"],
+    )
+    inner = of_type(bench, "agent.subagent_created", "r1-s1")[0]["contract"]
+    assert (inner["persona"], inner["execution"]["attempt_timeout_ms"]) == ("AGENT_SUBAGENT", 20_000)
+    roles = [
+        fact["persona"] for fact in of_type(bench, "routing_decision", "r1") if fact["chosen_node"] == "task_executor"
+    ]
+    assert roles == ["AGENT_PERFORM_TASK", "AGENT_PERFORM_ERROR_FALLBACK"]
+
+
+def test_a_denial_names_the_path_of_the_step(bench: Workbench) -> None:
+    """Of a nested step it is `1.1`, not its place in the nested plan."""
+    child = write("p/a.txt", "a\n", owns=["p/a.txt"], allowed_tools=["read_file"])
+    done = bench.run(write("x.txt", "x\n"), parent(child, owns=["p/**"]), flags=("--run-id", "r1"))
+    assert done.reasons == ["merged", "nested_failed"]
+    (denied,) = of_type(bench, "tool.denied", "r1-s1")
+    assert denied["message"].startswith("step 1.1 may not use the tool write_file")
+
+
+def test_settings_give_time_and_retries_where_the_plan_says_none(bench: Workbench, monkeypatch) -> None:
+    """The plan's own words come first."""
+    monkeypatch.setenv("ORCHESTRIX_TIMEOUT", "77s")
+    monkeypatch.setenv("ORCHESTRIX_RETRIES", "2")
+    bench.run(write("x.txt", "x\n"), write("y.txt", "y\n", timeout="5s", retries=0), flags=("--run-id", "r1"))
+    made = [fact["contract"]["execution"] for fact in of_type(bench, "agent.subagent_created", "r1")]
+    assert [(one["attempt_timeout_ms"], one["max_retries"]) for one in made] == [(77_000, 2), (5_000, 0)]
 
 
 def test_a_nested_step_is_approved_by_its_path(bench: Workbench) -> None:

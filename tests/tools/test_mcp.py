@@ -18,7 +18,7 @@ from harness.model import limits
 from harness.model.process import ProcessResult, ProcessSpec
 from harness.ports import Talk, ToolOffer
 from harness.sandbox import choice
-from harness.tools.broker import Broker
+from harness.tools.broker import Broker, Remote
 from tests.sandbox.survivors import marked
 from tests.tools.conftest import contract_with
 
@@ -45,7 +45,7 @@ class Door:
 
         argv = [str(_SERVER), how, f"mcp-test-{self.root.name}"]
         servers = {"sums": McpServer(command=sys.executable, args=argv, fallback=fallback or {})}
-        return Broker(contract_with(*tools), self.root / "workspace", self, on_tool, servers=servers)
+        return Broker(contract_with(*tools), self.root / "workspace", self, on_tool, remote=Remote(servers))
 
 
 @pytest.fixture

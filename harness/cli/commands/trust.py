@@ -30,10 +30,18 @@ def register(app: App) -> None:
         trusted = mcp_file.trusted(found, os.environ)
         servers = [{"name": name, "command": server.argv} for name, server in sorted(found.servers.items())]
         if as_json:
-            output.emit({"trusted": trusted, "digest": found.digest, "servers": servers})
+            enable = {name: list(tools) for name, tools in found.enable.items()}
+            left = [{"name": name, "reason": reason} for name, reason in sorted(found.skipped.items())]
+            output.emit(
+                {"trusted": trusted, "digest": found.digest, "servers": servers, "skipped": left, "enable": enable}
+            )
             return
         for server in servers:
             output.line(f"{server['name']:<12} {' '.join(server['command'])}")
+        for name, reason in sorted(found.skipped.items()):
+            output.line(f"{name:<12} skipped: {reason}")
+        for name, enabled in found.enable.items():
+            output.line(f"enables {', '.join(enabled) or 'nothing'} in {'every environment' if name == '*' else name}")
         output.line(
             "trusted" if trusted else "not trusted: `orchestrix trust --yes` lets the built-in agent start them"
         )

@@ -79,6 +79,7 @@ class ErrorFallback(ModularNode):
             generation=2 + earlier,
             origin=ctx.journal.state.head,
             nest=ctx.nest,
+            personas=ctx.options.personas,
         )
 
     def _schedule(self, task: TaskId, step: StepState) -> None:

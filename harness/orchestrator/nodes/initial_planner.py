@@ -53,6 +53,8 @@ class InitialPlanner(ModularNode):
             tools=tuple(terms["tools"]),
             checks=tuple(terms["checks"]),
             max_steps=int(terms["max_steps"]),
+            timeout_ms=terms.get("timeout_ms"),
+            retries=terms.get("retries"),
         )
 
     def _adopt(self, plan: Plan, *, partial: bool) -> None:
@@ -61,7 +63,15 @@ class InitialPlanner(ModularNode):
         first, origin = len(state.steps), state.head if state.rounds else None
         data = plan.model_dump(mode="json", by_alias=True, exclude_unset=True)
         created = [
-            create.subagent(plan, ctx.run_id, idx, ctx.options.sandbox, origin=origin, shift=first)
+            create.subagent(
+                plan,
+                ctx.run_id,
+                idx,
+                ctx.options.sandbox,
+                origin=origin,
+                shift=first,
+                personas=ctx.options.personas,
+            )
             for idx in range(len(plan.steps))
         ]
         ctx.journal.append(ev.PlanAdopted(plan=data, partial=partial, round=len(state.rounds) + 1), *created)

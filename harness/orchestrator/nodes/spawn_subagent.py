@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from harness.engine import combine, delegate, integrate
 from harness.engine.context import Context
-from harness.errors import ModelFailed, PlanningFailed
+from harness.errors import EnvironmentProblem, ModelFailed, ModelFault, OrchestrixError, PlanningFailed
 from harness.model import events as ev
 from harness.model import nesting
 from harness.model.ids import CommitId, TaskId
@@ -40,9 +40,9 @@ class SpawnSubAgent(ModularNode):
             ctx.note(task, ev.SubagentStarted, start_point=start, branch=ctx.branch(task))
         try:
             plan = await self._plan(task)
-        except (PlanningFailed, ModelFailed) as error:
+        except (PlanningFailed, ModelFailed, EnvironmentProblem) as error:
             said = f"step {task} could not be split: {error.message}"
-            await self._fail(task, Failure(Reason.AGENT_FAILED, said, hint=error.hint))
+            await self._fail(task, Failure(_reason(error), said, hint=error.hint))
             return
         step = ctx.step(task)
         ctx.journal.append(
@@ -72,7 +72,7 @@ class SpawnSubAgent(ModularNode):
             return dict(terms.work.subplan)
         asking = mind.asking(ctx, task)
         if asking is None:
-            raise PlanningFailed("no model is configured", hint="give the step its `steps`, or configure a model")
+            raise EnvironmentProblem("no model is configured", hint="give the step its `steps`, or configure a model")
         from harness.orchestrator.thinking import bounds, planner  # noqa: PLC0415 - a run without a model pays nothing
 
         start = CommitId(ctx.step(task).start_point or "")
@@ -84,3 +84,9 @@ class SpawnSubAgent(ModularNode):
     async def _fail(self, task: TaskId, failure: Failure) -> None:
         delegate.fail(self.ctx, task, failure)
         await integrate.close(self.ctx, task)
+
+
+def _reason(error: OrchestrixError) -> Reason:
+    """A plan or an answer that cannot be used is the model's, or its agent's, bad response; anything else is a failure."""
+    bad = error.kind is ModelFault.BAD_RESPONSE if isinstance(error, ModelFailed) else isinstance(error, PlanningFailed)
+    return Reason.BAD_RESPONSE if bad else Reason.AGENT_FAILED

@@ -13,6 +13,7 @@ from harness.model import events as ev
 from harness.model import nesting
 from harness.model.ids import CommitId, RunId, TaskId
 from harness.model.nesting import Nest
+from harness.model.personas import capped
 from harness.model.plan import Plan
 from harness.model.schedule import schedule
 from harness.model.state import RunState
@@ -66,7 +67,8 @@ class SubAgentExecutor(ModularNode):
     def _request(self, task: TaskId) -> create.Request:
         ctx, step = self.ctx, self.ctx.step(task)
         plan = Plan.model_validate(dict(step.child_plan))
-        caps = personas.caps(personas.RECOVERY if step.recovering else personas.SUBAGENT)
+        persona, terms = personas.RECOVERY if step.recovering else personas.SUBAGENT, ctx.contract(task)
+        within = capped(terms, personas.caps(terms.caps, persona)).model_copy(update={"persona": persona})
         errors = recovery.without(ctx.options.errors) if step.recovering else dict(ctx.options.errors)
         budget = nesting.remaining(ctx.journal.state.budget, ctx.journal.state.spent)
         return create.Request(
@@ -77,7 +79,7 @@ class SubAgentExecutor(ModularNode):
             base=CommitId(step.start_point or ""),
             target=None,
             options=replace(ctx.options, errors=errors, budget=budget, planning={}),
-            nest=Nest(ctx.run_id, task, recovery.capped(ctx.contract(task), caps)),
+            nest=Nest(ctx.run_id, task, within),
         )
 
     def _share_budget(self, lease: Lease, known: RunState) -> None:

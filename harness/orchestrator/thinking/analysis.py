@@ -13,6 +13,7 @@ from harness.model.contract import Contract
 from harness.model.globs import Ownership
 from harness.model.late import dataclass
 from harness.ports import Usage
+from harness.tools.permission import VIRTUAL, allows
 
 if TYPE_CHECKING:
     from harness.orchestrator.thinking.answers import AnalysisAnswer
@@ -87,7 +88,7 @@ async def analyse(
         "goal": contract.parent.task_prompt,
         "step": "\n\n".join(part for part in (step.title, step.description, *step.success_criteria) if part.strip()),
         "findings": "\n".join(large),
-        "tools": "\n".join(contract.permissions.allowed_tools),
+        "tools": "\n".join(offered(contract)),
     }
     question = prompts.render("analysis", {"depth": depth, "max_depth": max_depth}, quoted)
     try:
@@ -98,9 +99,16 @@ async def analyse(
 
 
 def _answered(contract: Contract, answer: AnalysisAnswer, usage: Usage) -> Analysis:
+    wanted = tuple(tool for tool in offered(contract) if tool in answer.recommended_tools)
+    return Analysis(
+        Decision(answer.decision), tuple(answer.reasons), wanted or contract.permissions.allowed_tools, usage
+    )
+
+
+def offered(contract: Contract) -> tuple[str, ...]:
+    """What can be recommended: the contract's tools, and the virtual ones that it does not forbid."""
     allowed = contract.permissions.allowed_tools
-    wanted = tuple(tool for tool in allowed if tool in answer.recommended_tools)
-    return Analysis(Decision(answer.decision), tuple(answer.reasons), wanted or allowed, usage)
+    return (*allowed, *(tool for tool in VIRTUAL if tool not in allowed and allows(contract, tool)))
 
 
 def _rule(contract: Contract, decision: Decision, *reasons: str) -> Analysis:
