@@ -90,6 +90,7 @@ class Project:
         choice.begin(self.settings.sandbox)
         if start is not None:
             with suppress(OrchestrixError, OSError):
+                self.require_own_state_home()
                 repository = self.repository
                 if self.workspaces.name == "overlay":
                     repository.begin(repository.resolve(start))
@@ -147,7 +148,8 @@ class Project:
         for path in (folder, folder / "local"):
             if path.is_symlink():
                 raise EnvironmentProblem(f"{path} is a symbolic link", hint="the log must lie in the checkout itself")
-            path.mkdir(exist_ok=True)
+            path.mkdir(0o700 if path.name == "local" else 0o777, exist_ok=True)
+        _close(folder / "local")
         if not (folder / ".gitignore").exists():
             (folder / ".gitignore").write_text(_IGNORED, encoding="utf-8")
         if not (folder / "local" / ".gitignore").exists():
@@ -232,9 +234,16 @@ class Project:
 
             installs.require_none(self.shared_installs)
 
+    def require_own_state_home(self) -> None:
+        """Raises EnvironmentProblem where another user could read or replace what runs keep."""
+        from harness.vcs import places  # noqa: PLC0415 - only a run needs it
+
+        places.require_own(self.settings.state_home)
+
     def parts(self) -> Parts:
         """Everything that the engine is given."""
         self.require_separate_installs()
+        self.require_own_state_home()
         from harness.agents import prompt  # noqa: PLC0415 - only a run needs these
         from harness.engine.parts import Parts  # noqa: PLC0415 - as above
         from harness.orchestrator.drive import drive  # noqa: PLC0415 - as above
@@ -325,6 +334,13 @@ class Project:
         if path.is_file():
             return path.read_bytes()
         return self.repository.read_record(run_id).get(f"reports/{name}") if run_id in self.recorded() else None
+
+
+def _close(folder: Path) -> None:
+    """Closes a folder of an earlier version, or of a careless umask, to everybody else."""
+    found = folder.stat()
+    if found.st_mode & 0o077 and found.st_uid == os.geteuid():
+        folder.chmod(0o700)
 
 
 def holder() -> dict[str, Any]:

@@ -108,6 +108,7 @@ class _Attempt:
         passed = self._passed()
         values = self._values(passed)
         places = private_home.make(self.home, profile.files, values)
+        (self.home / "prompt.md").touch(0o600)
         (self.home / "prompt.md").write_bytes(self._prompt)
         Inside(job.workspace).make_directory_for(job.contract.report_path)
         constant = {name: filled(value, values) for name, value in profile.environment.set.items()}

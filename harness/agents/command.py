@@ -75,7 +75,7 @@ def _prepare(job: Job, prompt: bytes) -> dict[str, str]:
 
 def _write(path: str, data: bytes) -> None:
     """Two of these precede every program, so without a file object."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         while data:
             data = data[os.write(handle, data) :]

@@ -79,5 +79,6 @@ class ReplayAgent:
             Inside(job.workspace).write(job.contract.report_path, report.encode())
         if attempt.log is not None:
             job.log.parent.mkdir(parents=True, exist_ok=True)
+            job.log.touch(0o600)
             with job.log.open("ab") as file:
                 file.write(self._file.part(attempt.log))

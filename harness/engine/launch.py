@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
 
-from harness.engine import create, failpoints, record, recover, speculate, tripwire
+from harness.engine import create, failpoints, record, recover, reports, speculate, tripwire
 from harness.engine.context import Context
 from harness.engine.journal import Journal, Watch
 from harness.engine.offload import Offload
@@ -73,6 +73,7 @@ async def carry_on(
 async def _coordinate(ctx: Context) -> RunState:
     journal = ctx.journal
     resumed = journal.state.coordinators > 0
+    reports.make_folder(ctx.run_dir / "logs")
     if resumed:
         journal.remember(ctx.parts.store.events(ctx.run_id))
     journal.append(ev.RunStarted(epoch=journal.lease.epoch, holder=dict(ctx.holder), resumed=resumed))

@@ -17,6 +17,8 @@ from harness.model import report as model
 from harness.model.ids import TaskId
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+SHARED = 0o644  # a file of the user's own folders
+_PRIVATE = 0o600
 
 
 def _build(ctx: Context, task: TaskId) -> model.Report:
@@ -39,7 +41,7 @@ def _offer(path: str, content: bytes, scratch: str | None = None) -> None:
     """The copy beside the work is a courtesy: an agent may have left anything in its place, and the archive has it."""
     with contextlib.suppress(OSError):
         if not os.path.islink(os.path.dirname(path)):  # noqa: PTH114, PTH120 - see above
-            replace(path, content, scratch)
+            replace(path, content, scratch, mode=SHARED)
 
 
 def archive(ctx: Context, task: TaskId) -> Path:
@@ -73,9 +75,9 @@ def place(ctx: Context, task: TaskId, content: bytes) -> None:
         _offer(f"{ctx.parts.checkout}/{name}", content, scratch=str(ctx.run_dir))
 
 
-def replace(path: str | Path, content: bytes, scratch: str | None = None) -> None:
-    """Whole or not at all."""
-    temporary, handle = _temporary(path, scratch)
+def replace(path: str | Path, content: bytes, scratch: str | None = None, mode: int = _PRIVATE) -> None:
+    """Whole or not at all; for this user alone unless `mode` is `SHARED`, which leaves it to the umask."""
+    temporary, handle = _temporary(path, scratch, mode)
     try:
         while content:
             content = content[os.write(handle, content) :]
@@ -93,7 +95,14 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     os.replace(temporary, path)  # noqa: PTH105 - see above
 
 
-def _temporary(path: str | Path, scratch: str | None = None) -> tuple[str, int]:
+def make_folder(folder: str | Path, mode: int = _PRIVATE) -> None:
+    """Makes a folder and those above it that are missing, each for this user alone unless `mode` is `SHARED`."""
+    path = Path(folder)
+    for missing in reversed([place for place in (path, *path.parents) if not place.is_dir()]):
+        missing.mkdir(0o777 if mode == SHARED else 0o700, exist_ok=True)
+
+
+def _temporary(path: str | Path, scratch: str | None = None, mode: int = _PRIVATE) -> tuple[str, int]:
     """A new file that will take the place of `path`, in `scratch` where the user looks at the folder itself.
 
     What can be in its way is left by a process that died and had the same id.
@@ -102,9 +111,9 @@ def _temporary(path: str | Path, scratch: str | None = None) -> tuple[str, int]:
     folder = scratch or folder or "."
     temporary = f"{folder}/.{name}.{os.getpid()}.tmp"
     try:
-        return temporary, os.open(temporary, _NEW, 0o644)
+        return temporary, os.open(temporary, _NEW, mode)
     except FileNotFoundError:
-        os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - see above
+        make_folder(folder, mode)
     except FileExistsError:
         os.unlink(temporary)  # noqa: PTH108 - see above
-    return temporary, os.open(temporary, _NEW, 0o644)
+    return temporary, os.open(temporary, _NEW, mode)

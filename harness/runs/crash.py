@@ -15,10 +15,11 @@ from pathlib import Path
 
 from harness import __version__
 from harness.config import settings as settings_file
-from harness.errors import Internal
+from harness.errors import EnvironmentProblem, Internal
 from harness.model import limits
 from harness.model.ids import RunId
 from harness.runs.discretion import Discretion
+from harness.vcs import places
 from harness.wiring import Project
 
 _PACKAGE = Path(__file__).parents[1]
@@ -107,11 +108,13 @@ def _write(folder: Path, text: str) -> tuple[Path | None, str]:
     why = ""
     for place in (folder, Path(tempfile.gettempdir())):
         try:
+            if place == folder:
+                places.require_own(folder.parent)
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
             with os.fdopen(os.open(place / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(text.encode("utf-8", "backslashreplace"))
-        except OSError as error:
-            why = why or f"no crash file could be written: {error.strerror}: {place}"
+        except (OSError, EnvironmentProblem) as error:
+            why = why or f"no crash file could be written in {place}: {error}"
             continue
         if place == folder:
             _forget_old(place)

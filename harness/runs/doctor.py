@@ -76,6 +76,7 @@ def _sandbox(project: Project) -> Iterator[Finding]:
 
 
 def _workspaces(project: Project) -> Iterator[Finding]:
+    project.require_own_state_home()
     kind = project.workspaces
     yield Finding("workspace", True, f"{kind.name}: {kind.why}")
     repository = project.repository

@@ -72,4 +72,4 @@ def refuse_taken(path: Path, *, force: bool) -> None:
 def save(planned: Planned, path: Path, *, force: bool) -> None:
     """The plan as a file, whole or not at all."""
     refuse_taken(path, force=force)
-    reports.replace(path, planned.loaded.text.encode())
+    reports.replace(path, planned.loaded.text.encode(), mode=reports.SHARED)

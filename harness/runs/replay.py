@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from harness.engine import reports
 from harness.errors import UsageError
 from harness.model import nesting
 from harness.model.contract import Caps
@@ -41,7 +42,8 @@ def check_copy(project: Project, state: RunState) -> None:
 
 def adopt(path: Path, target: Path) -> None:
     """Copies the recording to the run's folder, whole or not at all, before the log says that it is there."""
-    target.parent.mkdir(parents=True, exist_ok=True)
+    reports.make_folder(target.parent)
     aside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    aside.touch(0o600)
     shutil.copyfile(path, aside)
     aside.replace(target)

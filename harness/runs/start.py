@@ -79,6 +79,7 @@ def options(
 ) -> Options:
     """What binds the run from here on, by settings and wish; `budget` is the plan's own; raises SharedInstall."""
     project.require_separate_installs()
+    project.require_own_state_home()
     settings = project.settings
     return Options(
         jobs=settings.parallel,

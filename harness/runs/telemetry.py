@@ -60,7 +60,7 @@ def exposed(samples: Sequence[tuple[RunState, Metrics]]) -> str:
 
 def write(path: Path, samples: Sequence[tuple[RunState, Metrics]]) -> None:
     """Whole or not at all: a collector never reads half a file."""
-    reports.replace(path, exposed(samples).encode())
+    reports.replace(path, exposed(samples).encode(), mode=reports.SHARED)
 
 
 @contextmanager

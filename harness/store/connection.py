@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,6 +17,7 @@ from harness.store import migrate
 def open_for_writing(path: Path) -> sqlite3.Connection:
     """Creates and migrates as needed; every commit is on the disk when it returns."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_private(path)
     db = _connect(path, "rwc")
     try:
         db.execute("PRAGMA journal_mode = WAL")
@@ -26,6 +28,19 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def _make_private(path: Path) -> None:
+    """The database is for this user alone, whatever the umask; SQLite gives the files beside it the same mode.
+
+    One that exists is never opened here: closing it would end the locks that this process has on it.
+    """
+    with suppress(OSError):  # SQLite tells why it cannot be opened
+        if not path.exists():
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        for file in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+            if file.stat().st_mode & 0o077:
+                file.chmod(0o600)
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:

@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import os
 import re
+import stat
 import struct
 import tempfile
 import time
@@ -14,7 +15,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from harness.errors import Busy, GitFailed, UsageError
+from harness.errors import Busy, EnvironmentProblem, GitFailed, UsageError
 from harness.model.ids import RunId
 from harness.model.late import dataclass
 
@@ -120,6 +121,24 @@ def git_trash(state_dir: Path, common_dir: Path) -> Path:
 @lru_cache(_REMEMBERED)
 def _digest(state_dir: Path) -> str:
     return hashlib.sha256(os.fsencode(state_dir)).hexdigest()[:12]
+
+
+def require_own(home: Path) -> None:
+    """Raises EnvironmentProblem where a state home is another user's, or every user could replace what is in it."""
+    if not home.exists():
+        return
+    advice = "set `state_home` or XDG_STATE_HOME to a folder of your own"
+    me, mode = os.geteuid(), home.stat().st_mode
+    others = {home.lstat().st_uid, home.stat().st_uid} - {me}
+    if others:
+        raise EnvironmentProblem(
+            f"the state home {home} belongs to user {max(others)}, and you are user {me}",
+            hint=f"{advice}; after sudo, use sudo -H",
+        )
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        raise EnvironmentProblem(
+            f"every user can change what is in the state home {home}", hint=f"chmod 700, or {advice}"
+        )
 
 
 def make_private(directory: Path | str) -> None:
