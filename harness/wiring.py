@@ -130,7 +130,13 @@ class Project:
         """The log, for writing; made if it is not there."""
         from harness.store.sqlite import SqliteStore  # noqa: PLC0415 - see `reading`
 
-        self._prepare_local()
+        try:
+            self._prepare_local()
+        except OSError as error:
+            where = error.filename or self.database.parent
+            raise EnvironmentProblem(
+                f"{where} cannot be written: {error.strerror}", hint="the log lies there: make it yours to write"
+            ) from error
         return SqliteStore(self.database, self.clock)
 
     @cached_property
@@ -249,7 +255,7 @@ class Project:
         from harness.orchestrator.drive import drive  # noqa: PLC0415 - as above
         from harness.sandbox import environment  # noqa: PLC0415 - as above
 
-        self.workspaces  # noqa: B018 - chosen before the first thread starts
+        self.workspaces  # noqa: B018 - chosen before anything is made for the run
         return Parts(
             store=self.store,
             vcs=self.repository,

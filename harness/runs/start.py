@@ -147,7 +147,7 @@ def _agents(plan: Plan, parent: TaskId | None = None) -> Iterator[tuple[TaskId, 
 
 def start(project: Project, wanted: create.Request, wish: Wish, watch: Watch) -> RunState:
     """Runs the plan to its end; raises Interrupted on a signal, with the run left resumable."""
-    project.workspaces  # noqa: B018 - chosen before the first thread starts
+    project.workspaces  # noqa: B018 - what cannot be had is told before the run exists
     run_id = new_id(project, wanted, wish)
     who = holder()
     lease = project.store.acquire(run_id, who)
