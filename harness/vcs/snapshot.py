@@ -1,6 +1,7 @@
 """The snapshot: the files of a workspace as a tree, with a private index over the pristine one.
 
-The agent's index, config, `.git` file and commits are not consulted. Nested repositories become plain files.
+The agent's config and `.git` file are not consulted; its index and commits only say which ignored files are work. Nested
+repositories become plain files, unless `.gitmodules` names them.
 """
 
 from __future__ import annotations
