@@ -174,6 +174,14 @@ def seen(path: str | os.PathLike[str]) -> str:
     return text if found is None else f"/proc/self/fd/{found.holder.root}{found.place}{below}"
 
 
+def named(path: str | os.PathLike[str]) -> str:
+    """The path by which a program of a workspace finds what `seen` led this process to."""
+    text = os.fspath(path)
+    for holder in _known():
+        text = text.removeprefix(f"/proc/self/fd/{holder.root}")
+    return text
+
+
 def entry(path: str | os.PathLike[str]) -> list[str]:
     """What comes before the arguments of a program that works at `path`; it starts in `/`. Mostly nothing.
 

@@ -167,7 +167,10 @@ class Vcs(Protocol):
         """What git must be able to write when the agent commits inside a sandbox."""
 
     def snapshot(self, workspace: Workspace, message: str, when: int) -> Snapshot:
-        """The files as they are, as a commit on the workspace's start point."""
+        """The files as they are, as a commit on the workspace's start point.
+
+        What git refuses is `refused` and kept in another form; raises SnapshotFailed where the files could only be set aside.
+        """
 
     def tracked(self, folder: str) -> frozenset[str]:
         """The paths below a folder of the user's checkout that git tracks there."""

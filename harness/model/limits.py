@@ -67,6 +67,7 @@ BUDGET_USD = 100_000
 RECORDING_BYTES = 2_048 * MIB
 GIT_MS = 5 * 60_000  # one snapshot of a workspace, one import of an agent's commits, or one merge
 RULE_FILE_BYTES = 1 * MIB  # a .gitignore or .gitattributes that a step leaves: git matches every path against it
+PATH_DEPTH = 200  # folders above a file that a step leaves
 IGNORED_NAMES = 5  # shown of the new files that ignore rules left out
 IGNORED_FILES = 20_000  # looked at in ignored folders, for tracked files that were moved there
 STEP_PROCESSES = 4_096

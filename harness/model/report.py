@@ -184,9 +184,8 @@ def _notes(told: Told, snapshot: ev.SnapshotTaken | None) -> list[str]:
     ]
     if snapshot and snapshot.ignored_total:
         names = ", ".join(snapshot.ignored) + (", ..." if snapshot.ignored_total > len(snapshot.ignored) else "")
-        notes.append(
-            f"Left out, because ignore rules name them: {snapshot.ignored_total} new files or folders: {names}"
-        )
+        said = f"New files and folders left out, because ignore rules name them ({snapshot.ignored_total}): {names}"
+        notes.append(said)
     return notes + (list(snapshot.warnings) if snapshot else [])
 
 

@@ -234,12 +234,8 @@ def within(milliseconds: int) -> Iterator[None]:
         _deadline.reset(token)
 
 
-def check_time() -> None:
-    """For work that is done without git: raises GitFailed when the time of the block is over."""
-    _time_left()
-
-
-def _time_left() -> float:
+def check_time() -> float:
+    """The seconds that are left; raises GitFailed when the time of the block is over."""
     deadline = _deadline.get()
     if deadline is None:
         return TIMEOUT_S
@@ -282,7 +278,7 @@ def execute(
     argv: list[str | bytes], *, env: Mapping[str, str], cwd: Path, stdin: bytes = b"", keeping: int | None = None
 ) -> Answer:
     """Starts one process and waits for it; raises EnvironmentProblem when it cannot start, GitFailed when it hangs."""
-    seconds = _time_left()
+    seconds = check_time()
     try:
         done = subprocess.run(
             argv,

@@ -10,11 +10,13 @@ import hashlib
 import os
 import stat
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
 
 import pygit2
 
+from harness.errors import GitFailed
 from harness.model import limits
 from harness.model.ids import CommitId, TreeId
 from harness.model.late import dataclass
@@ -73,10 +75,12 @@ class Search:
         return path
 
     def _committed(self, tips: Sequence[CommitId]) -> Iterator[bytes]:
+        """A commit of an agent need not be whole."""
         for tip in tips[:_TIPS]:
-            for path, _, now in self.objects.differences(self.start, self.objects.tree_of(tip)):
-                if now is not None and not trees.is_gitlink(now):
-                    yield path
+            with suppress(GitFailed):
+                for path, _, now in self.objects.differences(self.start, self.objects.tree_of(tip)):
+                    if now is not None and not trees.is_gitlink(now):
+                        yield path
 
     def _moved(self) -> set[bytes]:
         """Files with the content of one that went; an empty one must have its name, too."""

@@ -14,7 +14,7 @@ import weakref
 from pathlib import Path
 
 from harness.model.ids import CommitId
-from harness.vcs.git import Conversation
+from harness.vcs.git import Conversation, check_time
 from harness.vcs.objects import Objects
 from harness.vcs.private import PrivateDir
 
@@ -50,7 +50,7 @@ class MergeProcess:
         """A pair with a result that nobody can guess follows each question: where that is, the answer is whole."""
         self._git.say(question)
         said = bytearray()
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + min(_PATIENCE_S, check_time())
         while not said.endswith(self._end):
             data = self._git.hear(max(0.0, deadline - time.monotonic()))
             if not data:

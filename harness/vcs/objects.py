@@ -281,7 +281,8 @@ def _kind(was: Entry | None, now: Entry | None) -> Kind:
 
 
 def _missing(oid: str) -> GitFailed:
-    return GitFailed(f"object {oid} is missing", hint="run `git fsck`; a shallow or partial clone lacks objects")
+    hint = "run `git fsck`; a shallow or partial clone lacks objects"
+    return GitFailed(f"object {oid} is missing", hint=hint, machine=True)
 
 
 def _parts(path: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from harness import namespace
-from harness.errors import EnvironmentProblem, GitFailed, NotFound, SnapshotFailed, UsageError
+from harness.errors import MACHINE_FAULTS, EnvironmentProblem, GitFailed, NotFound, SnapshotFailed, UsageError
 from harness.model import duration, limits
 from harness.model.changes import Change, Edit, Merge, ParentDrift, Snapshot, Workspace, WorkspaceKind
 from harness.model.ids import CommitId, RefName, RunId, TreeId, record_ref
@@ -320,6 +320,10 @@ class Repository:
                 taken = self._with_work(place, workspace, start_tree, kept)
         except GitFailed as failed:
             raise self._failed(place, failed) from failed
+        except OSError as error:
+            if error.errno in MACHINE_FAULTS:
+                raise
+            raise self._failed(place, GitFailed(f"{error.filename}: {error.strerror}")) from error
         made = self.commit(taken.tree, (workspace.start,), message, when)
         return Snapshot(
             commit=made,
@@ -352,6 +356,9 @@ class Repository:
         own = self._private_of(place.run)
         try:
             taken = self._take(place, workspace, own, Judge(self._strict, own, start, ignored))
+            taken.refused += map(str, self._strict.beyond_limits(start, taken.tree))
+            if taken.refused:
+                return taken
             taken.tree = self._unconverted.kept(own, place.tree, place.index, start, taken.tree)
         except GitFailed as failed:
             if failed.details.get("machine") or failed.details.get("overtime"):
@@ -360,7 +367,6 @@ class Repository:
             judge = Judge(self._strict, raw, start, ignored)
             taken = self._take(place, workspace, raw, judge, by_git=True)
             taken.refused.append(failed.message)
-        taken.refused += map(str, self._strict.large(start, taken.tree))
         return taken
 
     def _failed(self, place: Place, failed: GitFailed) -> Exception:

@@ -1,6 +1,7 @@
 """The snapshot: the files of a workspace as a tree, with a private index over the pristine one.
 
-The agent's index, config, `.git` file and commits are not consulted. Nested repositories become plain files.
+The agent's config and `.git` file are not consulted; its index and commits only say which ignored files are work. Nested
+repositories become plain files, unless `.gitmodules` names them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from functools import cached_property
 from pathlib import Path
 
 from pygit2.enums import FileMode
@@ -17,7 +19,7 @@ from pygit2.enums import FileMode
 from harness import namespace
 from harness.model.ids import TreeId
 from harness.model.late import dataclass
-from harness.vcs import strict, survey, trees
+from harness.vcs import strict, submodules, survey, trees
 from harness.vcs.git import Answer, Git, text
 from harness.vcs.ignored import Ignored
 from harness.vcs.private import PrivateDir
@@ -94,7 +96,7 @@ class _Snapshot:
             survey.open_doors(self._root)
             answer = self._add(apart, seen.special)
         self._note_refused(answer)
-        plain = [*self._not_ignored(nested), *self._settle_gitlinks(seen)]
+        plain = [*self._settle_new(self._not_ignored(nested)), *self._settle_gitlinks(seen)]
         self._add_plain(plain, seen.inside)
         self._settle_ignored()
         self._refuse(invalid=_INVALID in answer.err)
@@ -144,6 +146,27 @@ class _Snapshot:
         answer = self._git.run("check-ignore", "-z", "--stdin", stdin=_joined(paths), ok=(0, 1))
         return {os.fsdecode(item) for item in answer.items()}
 
+    @cached_property
+    def _declared(self) -> dict[str, str]:
+        return submodules.declared(self._git, self._root)
+
+    def _settle_new(self, nested: Sequence[str]) -> list[str]:
+        """Records repositories that `.gitmodules` names as submodules; returns the others."""
+        return [path for path in nested if path not in self._declared or not self._record(path)]
+
+    def _record(self, path: str) -> bool:
+        """A submodule at the commit where its repository stands, if others can get that; else its files are kept."""
+        head = survey.head_commit(self._root / path / ".git")
+        if head is None:
+            return False
+        said = submodules.problem(self._git, self._root / path / ".git", head, self._declared.get(path))
+        if said:
+            self._refused.append(f"submodule {_shown(path)}: {said}")
+            return False
+        self._git.run("update-index", "--add", "--replace", "--cacheinfo", f"160000,{head},{path}")
+        self._warn(f"submodule {_shown(path)} is recorded at {head[:12]}; what is in it is not in the snapshot")
+        return True
+
     def _settle_gitlinks(self, seen: Survey) -> list[str]:
         """Brings the start point's submodules up to date; returns those that now are plain directories of files."""
         plain = []
@@ -151,8 +174,9 @@ class _Snapshot:
             place = self._root / path
             head = survey.head_commit(place / ".git") if path in seen.repositories else None
             if head is not None:
-                self._git.run("update-index", "--cacheinfo", f"160000,{head},{path}")
-                self._warn(f"submodule {_shown(path)} is recorded at {head[:12]}; what is in it is not in the snapshot")
+                if head != self._commit_of(path) and not self._record(path):
+                    self._update([path], "--force-remove")
+                    plain.append(path)
             elif place.is_symlink() or not place.is_dir():
                 self._update([path], "--force-remove")
                 if os.path.lexists(place):
@@ -161,6 +185,11 @@ class _Snapshot:
                 self._update([path], "--force-remove")
                 plain.append(path)
         return plain
+
+    def _commit_of(self, path: str) -> str:
+        """The commit of a submodule of the start point."""
+        row = self._git.run("ls-files", "--stage", "-z", "--", f":(top,literal){path}").out
+        return row.split(b" ")[1].decode() if row else ""
 
     def _add_plain(self, directories: Sequence[str], inside: Sequence[str]) -> None:
         if not directories:

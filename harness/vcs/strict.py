@@ -26,6 +26,7 @@ _READ_BY_GIT = (b".gitmodules", b".gitattributes")
 _MATCHED_AGAINST = (b".gitignore", b".gitattributes")
 _SAID = re.compile(r"error in (?:tree|blob) ([0-9a-f]{40}): (\w+): (.*)")
 _ASCII = 128
+_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +70,22 @@ class Strict:
                 asked.update(self._doubtful(path, entry, start))
         return self._judged(private, asked) if asked else []
 
-    def large(self, start: TreeId, taken: TreeId) -> list[Problem]:
-        """Rule files that would make every later snapshot slow."""
-        words = f"it is larger than {limits.RULE_FILE_BYTES} bytes"
-        return [
-            Problem(path, f"{name[1:].decode()}Large", words)
-            for path, _, now in self._objects.differences(start, taken)
-            if (name := path.rpartition(b"/")[2]) in _MATCHED_AGAINST and now and trees.is_file(now)
-            if self._objects.size(trees.oid(now)) > limits.RULE_FILE_BYTES
-        ]
+    def beyond_limits(self, start: TreeId, taken: TreeId) -> list[Problem]:
+        """Rule files that would make every later snapshot slow, and paths deeper than programs can follow."""
+        large, deep = f"it is larger than {limits.RULE_FILE_BYTES} bytes", f"more than {limits.PATH_DEPTH} folders"
+        found = []
+        for path, _, now in self._objects.differences(start, taken):
+            name = path.rpartition(b"/")[2]
+            if now is None:
+                continue
+            if path.count(b"/") > limits.PATH_DEPTH:
+                found.append(Problem(path[:_SHOWN] + b"...", "pathDepth", deep))
+            elif name in _MATCHED_AGAINST and trees.is_file(now) and self._is_large(now):
+                found.append(Problem(path, f"{name[1:].decode()}Large", large))
+        return found
+
+    def _is_large(self, entry: Entry) -> bool:
+        return self._objects.size(trees.oid(entry)) > limits.RULE_FILE_BYTES
 
     def _doubtful(self, path: bytes, entry: Entry, start: TreeId) -> Iterator[tuple[bytes, Entry]]:
         """A path, and those above it, that have a doubtful name; a directory of the start point is not new."""

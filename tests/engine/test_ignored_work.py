@@ -70,7 +70,7 @@ def test_files_that_were_added_by_force_are_work_and_the_others_are_counted(proj
     assert first[0]["ignored"] == ["debug.log", "node_modules/", "src/a.log"]
     assert first[0]["ignored_total"] == 3
     report = project.call("report", "latest", "--step", "0").out
-    assert "3 new files or folders: debug.log, node\\_modules/, src/a.log" in report
+    assert "because ignore rules name them (3): debug.log, node\\_modules/, src/a.log" in report
 
 
 def test_an_ignored_copy_of_something_that_stays_is_not_work(project: Workbench, kind: str) -> None:

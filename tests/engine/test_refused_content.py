@@ -24,6 +24,11 @@ CONTENT = {
         "gitattributesLarge",
     ),
     "large-ignore": ("yes 'a.x' | head -c 2000000 > .gitignore; echo work > work.txt", "work.txt", "gitignoreLarge"),
+    "deep": (
+        'echo work > work.txt; python3 -c \'import os\nfor _ in range(1500): os.mkdir("d"); os.chdir("d")\nopen("f", "w")\'',
+        "work.txt",
+        "pathDepth",
+    ),
     "modules-url": (
         "printf '[submodule \"a\"]\\n\\tpath = a\\n\\turl = --upload-pack=x\\n' > .gitmodules; echo work > work.txt",
         "work.txt",
@@ -58,6 +63,7 @@ def of(bench: Workbench, kind: str) -> dict[str, object]:
 @pytest.mark.parametrize("name", CONTENT)
 def test_content_that_git_refuses_fails_its_step_alone(bench: Workbench, name: str) -> None:
     """The reason names the rule, the work is kept in a form that any git takes, the other step is merged."""
+    bench.commit({"lines.txt": "one\n", "old/.gitattributes": "*.txt text\n"})
     script, kept, word = CONTENT[name]
     kind = KINDS[sorted(CONTENT).index(name) % 2]
     done = bench.run(shell(script, owns=["**"]), HONEST, overlap="allow", flags=("--workspace", kind))

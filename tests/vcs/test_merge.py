@@ -92,3 +92,15 @@ def test_a_missing_commit_is_a_failure_not_a_conflict(vcs: Repository) -> None:
     start = vcs.resolve("HEAD")
     with pytest.raises(GitFailed, match="is missing"):
         vcs.merge(start, CommitId("1" * 40), start)
+
+
+def test_a_merge_that_takes_too_long_is_told_from_a_broken_machine(vcs: Repository) -> None:
+    """Its content is the cause, so that the step answers for it; the next merge has its own time."""
+    start = vcs.resolve("HEAD")
+    ours, theirs = (side(vcs, start, **{"src/lib.py": f"{name}\n"}) for name in ("ours", "theirs"))
+    vcs.git_ms = 0
+    with pytest.raises(GitFailed, match="did not finish in time") as raised:
+        vcs.merge(ours, theirs, start)
+    assert (raised.value.details["content"], raised.value.details["overtime"]) == (True, True)
+    vcs.git_ms = 60_000
+    assert vcs.merge(ours, theirs, start).conflicts

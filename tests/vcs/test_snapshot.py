@@ -240,7 +240,7 @@ def with_submodules(checkout: Checkout, names: tuple[str, ...]) -> None:
 
 
 def test_submodules_of_the_start_point(checkout: Checkout, vcs: Repository) -> None:
-    """Untouched ones stay; removed ones go; plain files in one are files; a checked-out one is at its own commit."""
+    """Untouched ones stay; removed ones go; plain files in one are files; one at a commit of its own is kept as files."""
     names = ("sub-same", "sub-gone", "sub-plain", "sub-file", "sub-moved", "sub-broken")
     with_submodules(checkout, names)
     workspace = opened(vcs)
@@ -251,7 +251,9 @@ def test_submodules_of_the_start_point(checkout: Checkout, vcs: Repository) -> N
     (workspace.path / "sub-file").write_text("file")
     moved = workspace.path / "sub-moved"
     checkout.git("init", "--quiet", cwd=moved)
-    checkout.git("commit", "--quiet", "--allow-empty", "--message", "inner", cwd=moved)
+    (moved / "inner").write_text("inner")
+    checkout.git("add", "inner", cwd=moved)
+    checkout.git("commit", "--quiet", "--message", "inner", cwd=moved)
     inner = checkout.git("rev-parse", "HEAD", cwd=moved)
     checkout.git("init", "--quiet", cwd=workspace.path / "sub-broken")
     taken = vcs.snapshot(workspace, "work", 1)
@@ -260,14 +262,49 @@ def test_submodules_of_the_start_point(checkout: Checkout, vcs: Repository) -> N
         "sub-same": f"160000 {1:040x}",
         "sub-plain/f": files["sub-plain/f"],
         "sub-file": files["sub-file"],
-        "sub-moved": f"160000 {inner}",
+        "sub-moved/inner": files["sub-moved/inner"],
         "sub-broken": f"160000 {6:040x}",
     }
-    assert taken.nested == ("sub-plain",)
-    assert taken.warnings == (
-        f"submodule sub-moved is recorded at {inner[:12]}; what is in it is not in the snapshot",
-        "sub-plain is a repository of its own: its files are in the snapshot, its history is not",
-    )
+    assert taken.nested == ("sub-moved", "sub-plain")
+    assert taken.refused == f"submodule sub-moved: commit {inner[:12]} is on no branch of its remote: push it first"
+
+
+@pytest.mark.parametrize("how", ["add", "deeper", "ahead", "local", "elsewhere"])
+def test_a_submodule_that_a_step_adds(checkout: Checkout, vcs: Repository, tmp_path: Path, how: str) -> None:
+    """`.gitmodules` and a gitlink; a commit that the remote does not have, or another remote, is refused with the reason."""
+    library = Checkout(tmp_path / "library")
+    library.root.mkdir()
+    library.git("init", "--quiet", "--initial-branch=main")
+    older = library.commit("one", **{"lib.py": "1\n"})
+    newer = library.commit("two", **{"lib.py": "2\n"})
+    workspace = opened(vcs)
+    add = ("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library.root), "deps/lib")
+    checkout.git(*add, cwd=workspace.path)
+    place = workspace.path / "deps" / "lib"
+    if how == "deeper":
+        checkout.git("checkout", "--quiet", older, cwd=place)
+    elif how == "ahead":
+        checkout.git("commit", "--quiet", "--allow-empty", "--message", "mine", cwd=place)
+    elif how == "local":
+        shutil.rmtree(place)
+        place.mkdir()
+        checkout.git("init", "--quiet", cwd=place)
+        checkout.git("remote", "add", "origin", str(library.root), cwd=place)
+        (place / "lib.py").write_text("2\n")
+        checkout.git("add", "--all", cwd=place)
+        checkout.git("commit", "--quiet", "--message", "mine", cwd=place)
+    elif how == "elsewhere":
+        checkout.git("config", "--file", ".gitmodules", "submodule.deps/lib.url", "elsewhere", cwd=workspace.path)
+    taken = vcs.snapshot(workspace, "work", 1)
+    files = checkout.files(taken.commit)
+    assert ".gitmodules" in files
+    if how in ("add", "deeper"):
+        assert files["deps/lib"] == f"160000 {newer if how == 'add' else older}"
+        assert taken.refused == ""
+    else:
+        assert checkout.content(taken.commit, "deps/lib/lib.py") == b"2\n"
+        assert taken.refused.startswith("submodule deps/lib: ")
+        assert ("push it first" in taken.refused) == (how != "elsewhere")
 
 
 def test_pipes_and_sockets_are_named_and_do_not_block(
