@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +14,24 @@ sys.path.insert(0, str(Path(__file__).parent))
 # The same examples everywhere, and no example that fails because the machine was busy.
 settings.register_profile("suite", deadline=None, derandomize=True)
 settings.load_profile("suite")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A test that mounts runs as the root of a namespace of its own where the suite runs as another user."""
+    if os.geteuid() == 0 or "small_disk" not in pyfuncitem.fixturenames:
+        return None
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", pyfuncitem.nodeid]
+    temporary = f"--basetemp={pyfuncitem.funcargs['tmp_path']}/within"
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--mount", *command, temporary],
+        cwd=pyfuncitem.config.rootpath,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return True
 
 
 @pytest.fixture(autouse=True)

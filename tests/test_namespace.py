@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.coordinators import wait_until
+from support.coordinators import is_gone, wait_until
 from support.parts import MERE_USER
 
 from harness import namespace
@@ -99,7 +99,7 @@ subprocess.run([*namespace.entry(place), "cat", f"{place}/file", f"{place}/deepe
 def test_it_ends_with_a_program_that_ends(place: Path) -> None:
     """Also where warnings are errors: nothing is left for the collector."""
     holder = int(said(place, "print(holder)", "-X", "dev", "-W", "error"))
-    assert not Path(f"/proc/{holder}").exists()
+    assert is_gone(holder)
 
 
 def test_it_ends_with_a_killed_coordinator_and_takes_the_mounts_along(place: Path) -> None:
@@ -113,7 +113,7 @@ def test_it_ends_with_a_killed_coordinator_and_takes_the_mounts_along(place: Pat
         assert in_namespace(inode) == [holder]
         process.kill()
     wait_until(lambda: not in_namespace(inode), "the end of the namespace")
-    wait_until(lambda: not Path(f"/proc/{holder}").exists(), "the end of the holder")
+    wait_until(lambda: is_gone(holder), "the end of the holder")
     assert list(place.iterdir()) == []
 
 
@@ -130,7 +130,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     with coordinator(place, script) as process:
         assert process.stdout is not None
         holder = int(process.stdout.readline())
-        wait_until(lambda: not Path(f"/proc/{holder}").exists(), "the end of the holder")
+        wait_until(lambda: is_gone(holder), "the end of the holder")
 
 
 def test_signals_for_the_coordinator_leave_it_alone(place: Path) -> None:

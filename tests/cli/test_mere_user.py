@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.coordinators import holder_of, wait_until
+from support.coordinators import holder_of, is_gone, wait_until
 from support.parts import MERE_USER
 from support.workbench import ROOT, Workbench, shell, write
 
@@ -100,7 +100,7 @@ def interrupted(bench: Workbench, gate: Path, command: tuple[str, ...]) -> Itera
     holder = holder_of(terminal.process.pid)
     assert holder is not None
     yield terminal
-    wait_until(lambda: not Path(f"/proc/{holder}").exists(), "the end of the holder")
+    wait_until(lambda: is_gone(holder), "the end of the holder")
 
 
 @pytest.mark.parametrize("how", ["ctrl-c", "kill"])

@@ -32,9 +32,9 @@ def _full(disk: Path) -> Iterator[None]:
 
 @contextmanager
 def _read_only(disk: Path) -> Iterator[None]:
-    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    subprocess.run(["mount", "-o", "remount,bind,ro", disk], check=True)
     yield
-    subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
+    subprocess.run(["mount", "-o", "remount,bind,rw", disk], check=True)
 
 
 def _plan(bench: Workbench, gate: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import sqlite3
@@ -12,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support.parts import missing, needs_root
+from support.parts import missing
 
 from harness.errors import OrchestrixError, StoreCorrupt, StoreFailed
 from harness.model import limits
@@ -36,11 +37,13 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of its own that may be filled and made read-only."""
     folder = tmp_path / "disk"
     folder.mkdir()
+    if os.geteuid() != 0:  # then the test itself is called in a namespace: see tests/conftest.py
+        yield folder
+        return
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", folder], capture_output=True, check=False
     )
     if mounted.returncode:
-        needs_root("mounting needs privileges")
         missing("mounting needs privileges")
     yield folder
     subprocess.run(["umount", "-l", folder], check=True)
@@ -88,7 +91,7 @@ def test_a_read_only_medium_can_be_inspected(small_disk, clock, left_over):
         shutil.copyfile(small_disk / f"live.db{suffix}", small_disk / f"copy.db{suffix}")
     writer.close()
     names = sorted(small_disk.iterdir())
-    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    subprocess.run(["mount", "-o", "remount,bind,ro", small_disk], check=True)
     clock.move(limits.LEASE_TTL_MS)
     reader = SqliteStore.open_existing(small_disk / "copy.db", clock)
     assert reader.state(RUN).last_seq == 8

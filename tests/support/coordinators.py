@@ -15,6 +15,8 @@ from typing import Any
 
 from support.workbench import Result, Workbench
 
+from harness.sandbox import tree
+
 PATIENCE_SECONDS = 60.0
 KILLED = -9
 
@@ -35,6 +37,12 @@ def holder_of(coordinator: int) -> int | None:
             if b"harness.namespace_holder" in b" ".join(words) and words[-2] == str(coordinator).encode():
                 return int(entry.split("/")[2])
     return None
+
+
+def is_gone(pid: int) -> bool:
+    """Whether it has ended; this process may have become the one that would have to bury it."""
+    found = tree.read(pid)
+    return found is None or found.dead
 
 
 def until_alone() -> None:
