@@ -26,6 +26,8 @@ def restore(project: Project, run_id: RunId, steps: list[StepState], *, merged: 
 
     `merged` also brings back a step that has nothing kept, but was merged.
     """
+    for lock in project.repository.own_locks():
+        project.repository.unlock(lock)  # of a restore that was killed
     found = [
         Restored(step, label, _branched(project, f"orchestrix-restore/{run_id}/{step.task_id}", label, commit), commit)
         for step in steps

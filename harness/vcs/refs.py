@@ -21,7 +21,7 @@ from harness.vcs.repo import Layout
 pygit2.settings.set_extensions(["partialclone"])
 _ABSENT = "0" * 40
 _SYMBOLIC_DEPTH = 5
-_OWN = ("refs/heads/orchestrix/", "refs/orchestrix/")
+_OWN = ("refs/heads/orchestrix/", "refs/heads/orchestrix-restore/", "refs/orchestrix/")
 
 
 class Refs:
