@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from faults import points
+from faults.held import LiveRun, held
 from faults.points import Fault
 from faults.stage import Launcher, Stage, told
 from support import checker
@@ -201,3 +202,41 @@ def test_a_sample_of_kills_of_each_verb_ends_well(rig: Rig) -> None:
 def test_every_kill_of_each_verb_ends_well(rig: Rig, share: int) -> None:
     """All places, in shares that can be played side by side."""
     assert rig.play(rig.kills[share::_SHARES]) == []
+
+
+def _cancel_is_killed(launcher: Launcher, folder: Path, play: Callable[[VerbStage], object]) -> list[str]:
+    """A live run, a cancel that is disturbed, and another one: the run stops, its log and work are whole, and it can be resumed."""
+    bench = Workbench(folder)
+    bench.commit({"a.txt": "a\n"}, "Start")
+    bench.plan(held("held.txt"))
+    stage = VerbStage(folder, launcher, checker.fingerprint(bench.files), "auto", ("cancel", "latest", "--json"))
+    run = LiveRun(bench, state_home=folder / "state")
+    run.workspace()
+    play(stage)
+    again = stage.call(*stage.verb)
+    code = run.process.wait(timeout=60)
+    run.process.communicate()
+    problems = [*told(again), *checker.check(bench.files)]
+    # Two requests to stop are one too many: the coordinator then goes at once, as after a kill.
+    resumed = stage.call("resume", "--json")
+    if again.code not in (0, 2) or not code or resumed.code:
+        problems.append(f"cancel {again.code}, run {code}, resume {resumed.code}: {again.out}{resumed.out}")
+    return [*problems, *checker.check(bench.files)]
+
+
+def _kills_of_cancel(launcher: Launcher, folder: Path) -> list[Fault]:
+    found: list[Fault] = []
+    traced = _cancel_is_killed(launcher, folder, lambda stage: found.extend(points.in_coordinator(stage)))
+    assert traced == []
+    return sorted({replace(fault, how="kill") for fault in found})
+
+
+@pytest.mark.usefixtures("strace")
+@pytest.mark.parametrize("share", [pytest.param(0, id="sample"), pytest.param(1, id="all", marks=pytest.mark.sweep)])
+def test_a_cancel_that_is_killed_can_be_given_again(tmp_path: Path, share: int) -> None:
+    """Whether it had asked the coordinator to stop or not."""
+    with Launcher() as launcher:
+        kills = _kills_of_cancel(launcher, tmp_path / "traced")
+        chosen = kills[:: 1 if share else max(len(kills) // 2, 1)]
+        for number, fault in enumerate(chosen):
+            assert _cancel_is_killed(launcher, tmp_path / str(number), fault.play) == [], fault
