@@ -26,6 +26,8 @@ def restore(project: Project, run_id: RunId, steps: list[StepState], *, merged: 
 
     `merged` also brings back a step that has nothing kept, but was merged.
     """
+    for lock in project.repository.own_locks():
+        project.repository.unlock(lock)  # of a restore that was killed
     found = [
         Restored(step, label, _branched(project, f"orchestrix-restore/{run_id}/{step.task_id}", label, commit), commit)
         for step in steps
@@ -44,13 +46,13 @@ def _kept(project: Project, run_id: RunId, step: StepState, *, merged: bool) -> 
     attempts = {label: at for label, at in refs.items() if not label.startswith("agent-")}
     newest = (step.kept_ref or "").removeprefix(prefix)
     labels = sorted(attempts, key=lambda label: (label == newest, _order(label)), reverse=True)
-    first_of_each = {at: label for label in reversed(labels) for at in (attempts[label],)}
-    rows = [(label, at) for label in labels if first_of_each[at := attempts[label]] == label]
+    rows = [(label, attempts[label]) for label in labels]
+    rows = [row for number, row in enumerate(rows) if row[1] not in [commit for _, commit in rows[:number]]]
     if rows or not (merged or step.final_status != "completed"):
         return rows
-    branch = vcs.read_ref(RefName(f"refs/heads/orchestrix/{run_id}/{step.task_id}/work"))
-    work = branch or (CommitId(step.commit) if step.commit and step.changed_paths else None)
-    return [("", work)] if work else []
+    taken = CommitId(step.commit) if step.commit and step.changed_paths else None
+    own = vcs.read_ref(RefName(f"refs/heads/orchestrix/{run_id}/{step.task_id}/work")) or taken
+    return [("", own)] if own else []
 
 
 def _branched(project: Project, name: str, label: str, commit: CommitId) -> RefName:

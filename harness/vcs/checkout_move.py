@@ -104,6 +104,8 @@ def _act(spot: Checkout, wanted: Move, held: int) -> None:
         spot.door.run("read-tree", "-m", "-u", wanted.old, wanted.new, keeping=held)
         _swap(spot, wanted)
     except OrchestrixError as failed:
+        if failed.details.get("exit_status", 0) < 0:
+            _free_refs(spot, wanted)
         if _tip(spot, wanted.branch) == wanted.new:
             _publish(spot)
             return
@@ -128,9 +130,7 @@ def _settle(spot: Checkout, held: int) -> Move | None:
     if left is None:
         _clear(spot)
         return None
-    for lock in (spot.common_dir / f"{left.branch}.lock", spot.git_dir / "HEAD.lock"):
-        if lock.exists() and not locks.remove_abandoned(lock):
-            raise Busy(f"{lock} is in use", hint="wait for the git that is at work here")
+    _free_refs(spot, left)
     tip = _tip(spot, left.branch)
     if tip in (left.old, left.new) and _head(spot) == left.branch:
         _lock_index(spot)
@@ -138,6 +138,13 @@ def _settle(spot: Checkout, held: int) -> Move | None:
     else:
         _clear(spot)  # the user went on without us: these are the user's files now
     return left
+
+
+def _free_refs(spot: Checkout, left: Move) -> None:
+    """Removes the locks of a git of ours that was killed while it moved the branch."""
+    for lock in (spot.common_dir / f"{left.branch}.lock", spot.git_dir / "HEAD.lock"):
+        if lock.exists() and not locks.remove_abandoned(lock):
+            raise Busy(f"{lock} is in use", hint="wait for the git that is at work here")
 
 
 def _converge(spot: Checkout, old: str, new: str, held: int) -> None:

@@ -187,7 +187,10 @@ class Git:
 
     def porcelain(self, *args: str, ok: Collection[int] = (0,)) -> Answer:
         """The same through GitPython, for calls that serve people and are off the hot path."""
-        from git.cmd import Git as Porcelain  # noqa: PLC0415 - a slow import that quick commands must not pay for
+        try:  # it asks git for its version as it is imported
+            from git.cmd import Git as Porcelain  # noqa: PLC0415 - a slow import that quick commands must not pay for
+        except ImportError as error:
+            raise GitFailed(f"git cannot be used: {error}", hint="see `orchestrix doctor`") from error
 
         # GitPython adds to the caller's environment and cannot take away from it.
         leaked = [word for name in os.environ if name.startswith("GIT_") for word in ("-u", name)]

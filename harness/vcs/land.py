@@ -180,7 +180,7 @@ def _root(layout: Layout, git_dir: Path) -> Path:
 def _checkouts(layout: Layout, refs: Refs, branch: RefName) -> list[Checkout]:
     """Directories that have the branch checked out and exist."""
     found = {layout.root: layout.git_dir} if refs.head_branch() == branch else {}
-    listed = Git(layout.common_dir).porcelain("worktree", "list", "--porcelain", "-z")
+    listed = Git(layout.common_dir).run("worktree", "list", "--porcelain", "-z")
     for block in listed.out.split(b"\0\0"):
         lines = block.split(b"\0")
         path = Path(os.fsdecode(lines[0].removeprefix(b"worktree ")))

@@ -23,7 +23,7 @@ _ABSENT = "0" * 40
 _SYMBOLIC_DEPTH = 5
 _LOCKED = ".lock': File exists"
 _TRIES = 20  # git waits for a lock, too: a ref that stays locked is given up after half a minute or more
-_OWN = ("refs/heads/orchestrix/", "refs/orchestrix/")
+_OWN = ("refs/heads/orchestrix/", "refs/heads/orchestrix-restore/", "refs/orchestrix/")
 
 
 class Refs:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from faults import points
+from faults.held import LiveRun, held
 from faults.points import Fault
 from faults.stage import Launcher, Stage, told
 from support import checker
@@ -20,6 +21,7 @@ from support.workbench import Result, Workbench, shell, write
 
 _QUICK = 3
 _SHARES = 4
+_SOME_OPENS = 6
 
 
 @dataclass(frozen=True)
@@ -120,10 +122,14 @@ class Rig:
         if verb.movable:
             verb.before(self._copied(self._template, "prepared"))
         undisturbed = self.stage("undisturbed")
+        self._kept = undisturbed.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/orchestrix/keep")
         undisturbed.wants(*verb.typed)
         self.wanted = self.end(undisturbed)
         ways = [*points.in_coordinator(self.stage("coordinator")), *points.in_git(self.stage("git"))]
-        self.kills = sorted({replace(fault, how="kill") for fault in ways})
+        kills = sorted({replace(fault, how="kill") for fault in ways})
+        # Most files are opened to be read: a share of these is enough.
+        opens = [fault for fault in kills if fault.syscall == "openat"]
+        self.kills = sorted({*kills} - {*opens} | {*opens[::_SOME_OPENS]})
 
     def _copied(self, source: Path, name: str) -> VerbStage:
         return replace(VerbStage.copy(source, self._folder / name, self._launcher, "auto"), verb=self._verb.typed)
@@ -136,8 +142,8 @@ class Rig:
         return made
 
     def end(self, stage: VerbStage) -> dict[str, str]:
-        """Everything that a user sees: branches, files, what git says of them, and what is still kept."""
-        refs = stage.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/orchestrix/keep")
+        """Everything that a user sees: branches, files, and what git says of them; the checker looks after what is kept."""
+        refs = stage.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads")
         files = sorted(path for path in stage.repo.rglob("*") if path.is_file() and ".git/" not in str(path))
         shown = {str(path.relative_to(stage.repo)): path.read_text(errors="replace") for path in files}
         ours = {
@@ -159,7 +165,7 @@ class Rig:
         found = [problem for result in results for problem in told(result)]
         if results[-1].code not in self._verb.done:
             found.append(f"exits {[result.code for result in results]}: {results[-1].out}{results[-1].err}")
-        found += checker.check(stage.repo)
+        found += [*checker.check(stage.repo), *self._lost(stage)]
         end = self.end(stage)
         found += [
             f"{name}: {end.get(name)!r:.200}" for name in {*end, *self.wanted} if end.get(name) != self.wanted.get(name)
@@ -168,6 +174,12 @@ class Rig:
             return f"{fault}: {found}"
         shutil.rmtree(stage.root)
         return ""
+
+    def _lost(self, stage: VerbStage) -> list[str]:
+        """What was kept before the verb and is not any more."""
+        listing = ("for-each-ref", "--format=%(refname) %(objectname)", "refs/orchestrix/keep")
+        kept = {*self._kept.splitlines()} - {*stage.git(*listing).splitlines()}
+        return [f"lost: {row}" for row in sorted(kept)]
 
     def play(self, faults: list[Fault]) -> list[str]:
         return [problem for number, fault in enumerate(faults) if (problem := self.problems(fault, number))]
@@ -190,3 +202,41 @@ def test_a_sample_of_kills_of_each_verb_ends_well(rig: Rig) -> None:
 def test_every_kill_of_each_verb_ends_well(rig: Rig, share: int) -> None:
     """All places, in shares that can be played side by side."""
     assert rig.play(rig.kills[share::_SHARES]) == []
+
+
+def _cancel_is_killed(launcher: Launcher, folder: Path, play: Callable[[VerbStage], object]) -> list[str]:
+    """A live run, a cancel that is disturbed, and another one: the run stops, its log and work are whole, and it can be resumed."""
+    bench = Workbench(folder)
+    bench.commit({"a.txt": "a\n"}, "Start")
+    bench.plan(held("held.txt"))
+    stage = VerbStage(folder, launcher, checker.fingerprint(bench.files), "auto", ("cancel", "latest", "--json"))
+    run = LiveRun(bench, state_home=folder / "state")
+    run.workspace()
+    play(stage)
+    again = stage.call(*stage.verb)
+    code = run.process.wait(timeout=60)
+    run.process.communicate()
+    problems = [*told(again), *checker.check(bench.files)]
+    # Two requests to stop are one too many: the coordinator then goes at once, as after a kill.
+    resumed = stage.call("resume", "--json")
+    if again.code not in (0, 2) or not code or resumed.code:
+        problems.append(f"cancel {again.code}, run {code}, resume {resumed.code}: {again.out}{resumed.out}")
+    return [*problems, *checker.check(bench.files)]
+
+
+def _kills_of_cancel(launcher: Launcher, folder: Path) -> list[Fault]:
+    found: list[Fault] = []
+    traced = _cancel_is_killed(launcher, folder, lambda stage: found.extend(points.in_coordinator(stage)))
+    assert traced == []
+    return sorted({replace(fault, how="kill") for fault in found})
+
+
+@pytest.mark.usefixtures("strace")
+@pytest.mark.parametrize("share", [pytest.param(0, id="sample"), pytest.param(1, id="all", marks=pytest.mark.sweep)])
+def test_a_cancel_that_is_killed_can_be_given_again(tmp_path: Path, share: int) -> None:
+    """Whether it had asked the coordinator to stop or not."""
+    with Launcher() as launcher:
+        kills = _kills_of_cancel(launcher, tmp_path / "traced")
+        chosen = kills[:: 1 if share else max(len(kills) // 2, 1)]
+        for number, fault in enumerate(chosen):
+            assert _cancel_is_killed(launcher, tmp_path / str(number), fault.play) == [], fault

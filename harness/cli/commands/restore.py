@@ -10,7 +10,7 @@ from harness.cli.options import Directory, Json, Run, StepArgument
 def register(app: App) -> None:
     @app.command()
     def restore(run: Run, step: StepArgument = None, directory: Directory = None, as_json: Json = False) -> None:
-        """Bring every kept attempt of RUN (or of one STEP) back as branches."""
+        """Bring kept attempts of RUN (or of one STEP) back as branches."""
         from harness.cli import select  # noqa: PLC0415 - loaded with the log
         from harness.runs import restore as restoring  # noqa: PLC0415 - as above
         from harness.wiring import Project  # noqa: PLC0415 - as above
