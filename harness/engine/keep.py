@@ -11,9 +11,15 @@ from harness.model.ids import CommitId, RefName, TaskId, keep_ref
 
 
 async def snapshot(
-    ctx: Context, task: TaskId, attempt: int, workspace: Workspace, *, candidate: int | None = None
+    ctx: Context,
+    task: TaskId,
+    attempt: int,
+    workspace: Workspace,
+    *,
+    candidate: int | None = None,
+    publish: bool = True,
 ) -> Snapshot:
-    """The workspace's files as a commit, logged, with its branch on it and the agent's own commits kept."""
+    """The workspace's files as a commit, logged, with the agent's own commits kept; `publish` moves the branch there."""
     failpoints.hit("before:snapshot")
     message = messages.snapshot(ctx.run_id, ctx.step(task))
     taken = await ctx.offload(ctx.parts.vcs.snapshot, workspace, message, ctx.options.commit_time)
@@ -21,7 +27,8 @@ async def snapshot(
     note(ctx, task, attempt, taken)
     for number, commit in enumerate(taken.agent_commits):
         await point(ctx, keep_ref(ctx.run_id, task, f"agent-{_label(attempt, candidate)}-{number}"), commit)
-    await point(ctx, workspace.branch or ctx.branch(task), taken.commit)
+    if publish:
+        await point(ctx, workspace.branch or ctx.branch(task), taken.commit)
     return taken
 
 
@@ -57,9 +64,12 @@ async def work(
 async def interrupted(
     ctx: Context, task: TaskId, attempt: int, workspace: Workspace, *, candidate: int | None = None
 ) -> None:
-    """Keeps what stands in a workspace whose work was cut short."""
+    """Keeps what stands in a workspace whose work was cut short.
+
+    The branch stays where it is: the next attempt would move it back, and a `git push --all` would be refused.
+    """
     if workspaces.stands(workspace.path):
-        taken = await snapshot(ctx, task, attempt, workspace, candidate=candidate)
+        taken = await snapshot(ctx, task, attempt, workspace, candidate=candidate, publish=False)
         await work(ctx, task, attempt, taken, "interrupted", candidate=candidate)
 
 
