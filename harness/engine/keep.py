@@ -14,9 +14,15 @@ from harness.model.ids import CommitId, RefName, TaskId, keep_ref
 
 
 async def snapshot(
-    ctx: Context, task: TaskId, attempt: int, workspace: Workspace, *, candidate: int | None = None
+    ctx: Context,
+    task: TaskId,
+    attempt: int,
+    workspace: Workspace,
+    *,
+    candidate: int | None = None,
+    publish: bool = True,
 ) -> Snapshot:
-    """The workspace's files as a commit, logged, with its branch on it and the agent's own commits kept.
+    """The workspace's files as a commit, logged, with the agent's own commits kept; `publish` moves the branch there.
 
     Raises SnapshotFailed, logged too, when its files could only be set aside.
     """
@@ -31,7 +37,8 @@ async def snapshot(
     note(ctx, task, attempt, taken)
     for number, commit in enumerate(taken.agent_commits):
         await point(ctx, keep_ref(ctx.run_id, task, f"agent-{_label(attempt, candidate)}-{number}"), commit)
-    await point(ctx, workspace.branch or ctx.branch(task), taken.commit)
+    if publish:
+        await point(ctx, workspace.branch or ctx.branch(task), taken.commit)
     return taken
 
 
@@ -70,11 +77,14 @@ async def work(
 async def interrupted(
     ctx: Context, task: TaskId, attempt: int, workspace: Workspace, *, candidate: int | None = None
 ) -> None:
-    """Keeps what stands in a workspace whose work was cut short."""
+    """Keeps what stands in a workspace whose work was cut short.
+
+    The branch stays where it is: the next attempt would move it back, and a `git push --all` would be refused.
+    """
     if not workspaces.stands(workspace.path):
         return
     with contextlib.suppress(SnapshotFailed):
-        taken = await snapshot(ctx, task, attempt, workspace, candidate=candidate)
+        taken = await snapshot(ctx, task, attempt, workspace, candidate=candidate, publish=False)
         await work(ctx, task, attempt, taken, "interrupted", candidate=candidate)
 
 

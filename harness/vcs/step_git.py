@@ -37,8 +37,7 @@ class StepGit:
         self._layout = layout
         self._effective = effective
         self._common = os.fsencode(layout.common_dir)
-        self._shown: dict[bytes, bytes] = {}
-        self._seen: Stamps = {}
+        self._known: tuple[Stamps, dict[bytes, bytes]] = {}, {}
 
     def make(self, git_dir: Path, remembered: Path, start: CommitId, branch: RefName | None) -> None:
         """A git dir without an index; `remembered` gets its refs as they are now, out of the agent's reach."""
@@ -73,7 +72,7 @@ class StepGit:
             [
                 _setting("core.repositoryformatversion", "0"),
                 _setting("core.bare", "false"),
-                _setting("core.hookspath", f"{common}/hooks"),
+                b"" if chosen.hooks_path else _setting("core.hookspath", f"{common}/hooks"),
                 _setting("include.path", f"{common}/config"),
                 _setting("core.sparsecheckout", "false"),
                 *(_setting(key, value) for key, value in fixed.items()),
@@ -82,9 +81,10 @@ class StepGit:
 
     def _refs(self) -> dict[bytes, bytes]:
         """The user's refs; read again when a folder of them, or the file of the packed ones, changed."""
-        if not self._seen or self._seen != {path: _stamp(path) for path in self._seen}:
-            self._seen, self._shown = self._look()
-        return self._shown
+        seen, shown = self._known
+        if not seen or seen != {path: _stamp(path) for path in seen}:
+            self._known = seen, shown = self._look()
+        return shown
 
     def _look(self) -> tuple[Stamps, dict[bytes, bytes]]:
         """Loose ones first: what is packed meanwhile is in the file by then."""

@@ -470,6 +470,27 @@ def test_every_ref_that_the_agent_made_is_brought_over(checkout: Checkout, vcs: 
     assert checkout.git("for-each-ref", "--format=%(refname)", "refs/tags", "refs/stash", "refs/remotes") == ""
 
 
+def test_settings_that_depend_on_where_the_repository_is_hold_in_a_workspace(
+    checkout: Checkout, open_vcs: Callable[[Path], Repository], tmp_path: Path
+) -> None:
+    """`includeIf` names the user's repository, not ours; hooks that the user keeps elsewhere are not replaced."""
+    (tmp_path / "hooks").mkdir()
+    (tmp_path / "hooks" / "pre-commit").write_text("#!/bin/sh\necho elsewhere > .git-hooked\n")
+    (tmp_path / "hooks" / "pre-commit").chmod(0o755)
+    (tmp_path / "work.config").write_text("[user]\n\tname = Worker\n\temail = w@example.org\n[core]\n\teol = crlf\n")
+    (tmp_path / "home" / ".gitconfig").write_text(
+        f"[core]\n\thooksPath = {tmp_path}/hooks\n"
+        f'[includeIf "gitdir:{checkout.root}/"]\n\tpath = {tmp_path}/work.config\n'
+    )
+    workspace = opened(open_vcs(checkout.root))
+    assert checkout.git("config", "core.eol", cwd=workspace.path) == "crlf"
+    (workspace.path / "f").write_text("f")
+    for args in (("add", "f"), ("commit", "--quiet", "--message", "own")):
+        subprocess.run(["git", *args], cwd=workspace.path, check=True)
+    assert checkout.git("log", "-1", "--format=%an %ae", cwd=workspace.path) == "Worker w@example.org"
+    assert (workspace.path / ".git-hooked").is_file()
+
+
 def test_traps_among_the_agents_objects_are_taken_away(checkout: Checkout, vcs: Repository, tmp_path: Path) -> None:
     """A pipe would block git, a link or an alternate would bring over what the agent could not read itself."""
     secret = Checkout(tmp_path / "secret")

@@ -225,6 +225,35 @@ def test_a_checkout_that_is_itself_a_linked_worktree(
     assert checkout.git("status", "--porcelain", cwd=workspace.path) == ""
 
 
+def test_a_workspace_of_an_earlier_version_is_kept_and_removed(checkout: Checkout, vcs: Repository) -> None:
+    """It was a linked worktree, with the agent's branch in the user's repository and the objects elsewhere."""
+    workspace = vcs.open_workspace(RUN, "0", vcs.resolve("HEAD"), BRANCH)
+    (workspace.path / "own.txt").write_text("own")
+    checkout.git("add", "own.txt", cwd=workspace.path)
+    checkout.git("commit", "--quiet", "--message", "own", cwd=workspace.path)
+    tip = checkout.git("rev-parse", "HEAD", cwd=workspace.path)
+    place = vcs._place(RUN, "0")
+    (place.admin / "objects").rename(place.private / "objects")
+    place.entry.parent.mkdir()
+    place.entry.mkdir()
+    for name in ("HEAD", "index"):
+        (place.admin / name).rename(place.entry / name)
+    (place.entry / "commondir").write_text("../..\n")
+    (place.entry / "gitdir").write_text(f"{workspace.path}/.git\n")
+    (workspace.path / ".git").write_text(f"gitdir: {place.entry}\n")
+    shutil.rmtree(place.admin)
+    place.refs.unlink()
+    (vcs.common_dir / BRANCH).write_text(f"{tip}\n")
+    found = vcs.find_workspace(RUN, "0")
+    assert found is not None
+    taken = vcs.snapshot(found, "work", 1)
+    assert (taken.agent_commits, [change.path for change in taken.changes]) == ((tip,), ["own.txt"])
+    assert checkout.git("fsck", "--strict", "--no-dangling") == ""
+    vcs.remove_workspace(RUN, "0")
+    assert not (vcs.common_dir / "worktrees").exists()
+    assert vcs.workspaces() == []
+
+
 def test_a_shallow_clone_is_good_enough(
     checkout: Checkout, tmp_path: Path, open_vcs: Callable[[Path], Repository]
 ) -> None:
@@ -239,3 +268,6 @@ def test_a_shallow_clone_is_good_enough(
         (workspace.path / f"f{name}").write_text(name)
         made.append(vcs.snapshot(workspace, name, 1).commit)
     assert vcs.merge(made[0], made[1], start).tree is not None
+    checkout.git("commit", "--quiet", "--allow-empty", "--message", "own", cwd=workspace.path)
+    assert checkout.git("log", "--format=%s", cwd=workspace.path) == "own\nsecond"
+    assert vcs.snapshot(workspace, "again", 1).agent_commits == (checkout.git("rev-parse", "HEAD", cwd=workspace.path),)
