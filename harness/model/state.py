@@ -69,6 +69,7 @@ class StepState:
     last_child: str | None = None
     child_plan: Mapping[str, Any] = field(default_factory=dict)
     child_status: str | None = None
+    child_reason: str | None = None
     child_head: str | None = None
     since: int = 0  # the line of the log that created the sub-agent
 
@@ -110,6 +111,7 @@ class RunState:
     more_work: bool | None = None  # None while nobody has looked at this round's results
     missing: str = ""
     final_response: str = ""
+    cancelling: str | None = None  # why every child is closed, or to be closed; a successor or a new start clears it
     waiting: str | None = None
     waiting_tasks: tuple[str, ...] = ()  # those that a person must decide about, nested ones included
     last_seq: int = 0
@@ -118,8 +120,12 @@ class RunState:
 
     @property
     def ended(self) -> bool:
-        """Every child is closed and the run has its outcome; a retry adds children to a run that had ended."""
-        outcome = self.status in (RunStatus.SUCCEEDED, RunStatus.FAILED)
+        """Every child is closed and the run has its outcome; a retry adds children to a run that had ended.
+
+        A run that was only stopped has the status `cancelled`, but no exit code.
+        """
+        outcome = self.status in (RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.CANCELLED)
+        outcome = outcome and self.exit_code is not None
         return outcome and all(step.done for step in self.steps.values())
 
     @property
@@ -183,7 +189,8 @@ def _created(state: RunState, fact: ev.SubagentCreated, _ts: str) -> RunState:
         attempts=0 if old is None else old.attempts,
         since=state.last_seq + 1,
     )
-    return evolved(state, steps=state.steps | {fact.task: step}, superseded=superseded)
+    cancelling = state.cancelling if old is None else None
+    return evolved(state, steps=state.steps | {fact.task: step}, superseded=superseded, cancelling=cancelling)
 
 
 def _live(state: RunState, fact: ev.StepFact) -> StepState:
@@ -228,6 +235,7 @@ def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> St
         child_plan=fact.subplan or (step.child_plan if fact.ok else {}),
         child_run=step.child_run if fact.ok else None,
         child_status=step.child_status if fact.ok else None,
+        child_reason=step.child_reason if fact.ok else None,
     )
 
 

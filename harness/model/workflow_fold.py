@@ -70,7 +70,15 @@ def _spawned(state: RunState, fact: ev.SubagentSpawned, _ts: str) -> RunState:
 
 
 def _returned(state: RunState, fact: ev.SubagentReturned, _ts: str) -> RunState:
-    return _with(state, fact.task, decided=None, child_status=fact.status, child_head=fact.head, message=fact.message)
+    return _with(
+        state,
+        fact.task,
+        decided=None,
+        child_status=fact.status,
+        child_reason=fact.reason,
+        child_head=fact.head,
+        message=fact.message,
+    )
 
 
 def _adopted(state: RunState, fact: ev.PlanAdopted, _ts: str) -> RunState:
