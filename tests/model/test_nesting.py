@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.model import nesting
+from harness.model import limits, nesting
 from harness.model.contract import Contract, Execution, Limits, Ownership, Parent, Permissions, StepText, Work
 from harness.model.globs import Ownership as Boundary
 from harness.model.ids import RunId, TaskId
