@@ -112,6 +112,7 @@ def returned(task: TaskId, state: RunState, message: str, reason: Reason | None 
         head=state.head,
         message=message,
         usage={"tokens": spent.tokens, "cost_usd": spent.cost_usd, "attempts": spent.attempts},
+        told=state.usage,
         reason=reason,
     )
 

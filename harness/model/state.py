@@ -55,6 +55,7 @@ class StepState:
     started_at: str | None = None
     ended_at: str | None = None
     usage: Mapping[str, Any] = field(default_factory=dict)
+    turns: Mapping[str, Any] = field(default_factory=dict)  # of a model in the attempt that is open
     decided: str | None = None  # the node that has the task now; None while nobody has
     next_attempt_at: str | None = None
     pause_ms: int = 0
@@ -105,6 +106,7 @@ class RunState:
     within: Mapping[str, Any] | None = None
     budget: Mapping[str, Any] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
+    asked: Mapping[str, Any] = field(default_factory=dict)  # usage of the run's own questions and of nested runs
     decided: str | None = None  # the node that has the run as a whole now
     rounds: tuple[Mapping[str, Any], ...] = ()  # the plans of a run, in order; a run of a plan file has one
     partial: bool = False
@@ -130,8 +132,9 @@ class RunState:
 
     @property
     def usage(self) -> dict[str, int | float]:
-        """What all sub-agents told that they used, also those that were replaced."""
-        return usage.total(step.usage for step in (*self.superseded, *self.steps.values()))
+        """Every model call of the run: of all sub-agents, also those that were replaced, its own questions, and nested runs."""
+        steps = (*self.superseded, *self.steps.values())
+        return usage.total([*(step.usage for step in steps), *(step.turns for step in steps), self.asked])
 
     def ordered(self) -> list[StepState]:
         return sorted(self.steps.values(), key=lambda step: TaskId(step.task_id).order)
@@ -212,7 +215,13 @@ def _started(step: StepState, fact: ev.SubagentStarted, ts: str) -> StepState:
 def _attempt(step: StepState, fact: ev.SubagentAttempt, _ts: str) -> StepState:
     if step.state is not State.RUNNING:
         raise IllegalTransition(f"sub-agent {step.sub_agent_id} is {step.state}: no attempt can start")
-    return evolved(step, attempts=fact.attempt, open_attempt=True, ready=False)
+    # What an attempt used that never finished is the step's all the same.
+    used = usage.together((step.usage, step.turns), step.usage) if step.turns else step.usage
+    return evolved(step, attempts=fact.attempt, open_attempt=True, ready=False, usage=used, turns={})
+
+
+def _spoke(step: StepState, fact: ev.ModelSpoke, _ts: str) -> StepState:
+    return evolved(step, turns=usage.total([step.turns, usage.of(fact)]))
 
 
 def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> StepState:
@@ -229,6 +238,7 @@ def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> St
         last_retry_ms=fact.retry_in_ms,
         message=None if fact.ok else fact.message,
         usage=usage.together((step.usage, fact.usage), {**step.usage, **fact.usage}),
+        turns={},
         decided=step.decided if fact.ok else None,
         next_attempt_at=None,
         analysis="spawn" if fact.subplan else step.analysis if fact.ok or not step.child_run else None,
@@ -328,6 +338,7 @@ _CHANGES: dict[type, Callable[[StepState, Any, str], StepState]] = {
     ev.SubagentStarted: _started,
     ev.SubagentAttempt: _attempt,
     ev.AttemptFinished: _attempt_finished,
+    ev.ModelSpoke: _spoke,
     ev.SnapshotTaken: _snapshot,
     ev.SubagentWaitingForMerge: _waiting,
     ev.SubagentFailed: _failed,

@@ -91,12 +91,17 @@ def test_delegation_goes_as_deep_as_the_contract_says(
         {"contains": [last], "turn": 2, "calls": [_finish()]},
     ]
     path = bench.root / "script.json"
-    path.write_text(json.dumps(entries))
+    path.write_text(json.dumps([{**entry, "usage": {"input_tokens": 10, "output_tokens": 3}} for entry in entries]))
     monkeypatch.setenv("ORCHESTRIX_MODEL", f"scripted:{path}")
     step = DELEGATE | {"description": "on level 0.", "max_delegation_depth": allowed, "decompose": "never"}
     done = bench.run(step, flags=("--run-id", "r1"))
     assert (done.code, done.reasons) == (0, ["merged"]), done.out
     deepest = "r1-s0" + "-s1" * (allowed - 1)
+    told = [json.loads(line) for line in bench.call("events", "r1", "--nested", "--json").out.splitlines()]
+    calls = [event["payload"] for event in told if event["type"] in ("model.spoke", "model.answered")]
+    assert len(calls) == allowed + 3
+    for name in ("input_tokens", "output_tokens"):
+        assert done.data["usage"][name] == sum(call[name] for call in calls) > 0
     assert [event["type"] for event in bench.events(deepest)].count("tool.denied") == 1
     assert [len(bench.call("status", deepest[: 5 + 3 * level], "--json").steps) for level in range(allowed)] == [
         1

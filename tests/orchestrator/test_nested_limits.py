@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from datetime import datetime
 from typing import Any
@@ -128,3 +129,23 @@ def test_children_know_the_prompt_and_their_parents_step(bench: Workbench) -> No
         ("r1-s0", "Reach the goal", "the outer one"),
         ("r1-s0-s1", "Reach the goal", "the inner one\n\nof two levels"),
     ]
+
+
+def test_one_timeline_of_a_run_and_those_below_it(bench: Workbench) -> None:
+    """Every event once, each run in its own order, a child between its spawn and its return; the path id stands before each."""
+    inner = parent(write("p/a.txt", "a\n"))
+    assert bench.run(parent(inner), write("x.txt", "x\n"), flags=("--run-id", "r1")).code == 0
+    out = bench.call("events", "r1", "--nested", "--json").out
+    told = [json.loads(line) for line in out.splitlines()]
+    runs = ("r1", "r1-s0", "r1-s0-s1")
+    assert {run: [event for event in told if event["run_id"] == run] for run in runs} == {
+        run: bench.events(run) for run in runs
+    }
+    for run in runs[1:]:
+        own = [place for place, event in enumerate(told) if event["run_id"] == run]
+        ends = [place for place, event in enumerate(told) if event["payload"].get("child_run") == run]
+        assert ends[0] < own[0] < own[-1] < ends[1]
+    assert [event["ts"] for event in told] == sorted(event["ts"] for event in told)
+    shown = bench.call("events", "r1", "--nested").out.splitlines()
+    assert (len(shown), any(line.split()[2] == "0.1.1" for line in shown)) == (len(told), True)
+    assert bench.call("events", "r1", "--nested", "--after", "3").code == 2

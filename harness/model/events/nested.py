@@ -55,6 +55,7 @@ class SubagentReturned(_AboutParent):
     head: str
     message: str
     usage: dict[str, Any] = field(default_factory=dict)
+    told: dict[str, Any] = field(default_factory=dict)  # what its model calls used, as in the JSON of a run
     reason: str | None = None  # None: `nested_failed`, where the run did not succeed
 
     @property
