@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.config import race_checks
-from harness.model import candidates, globs, nesting, within
+from harness.model import candidates, globs, limits, nesting, within
+from harness.model import contract as contracts
 from harness.model.needs import Problem
 from harness.model.plan import Plan, Step
 from harness.model.schedule import schedule
@@ -37,6 +38,7 @@ def _nested(plan: Plan, idx: int, step: Step) -> Iterator[Problem]:
         return
     if step.decompose == "never":
         yield Problem(("steps", idx, "decompose"), "a step with `steps` is split", "remove `decompose: never`")
+    yield from _levels(plan, idx, step)
     inner = Plan.model_validate(nesting.plan(plan, step))
     problems = check(inner)
     if not any("owns" in problem.field for problem in problems):
@@ -47,6 +49,35 @@ def _nested(plan: Plan, idx: int, step: Step) -> Iterator[Problem]:
             for pattern in within.outside(child.owns or [], step.owns)
         ]
     yield from (Problem(("steps", idx, *problem.field), problem.message, problem.suggestion) for problem in problems)
+
+
+def _levels(plan: Plan, idx: int, step: Step) -> Iterator[Problem]:
+    """Steps below a step are delegated: the step must be allowed that, as many levels deep as they are."""
+    terms = contracts.with_defaults(plan, step)
+    if terms.can_spawn_children is False:
+        yield Problem(
+            ("steps", idx, "can_spawn_children"),
+            "a step with `steps` has children, and `can_spawn_children: false` forbids them",
+            "remove one of the two",
+        )
+    deep, allowed = _deep(step), terms.max_delegation_depth
+    if allowed is not None and deep > allowed:
+        yield Problem(
+            ("steps", idx, "max_delegation_depth"),
+            f"its steps are {deep} level{'s' if deep > 1 else ''} deep, and `max_delegation_depth` allows {allowed}",
+            f"raise it to {deep}, or write fewer levels",
+        )
+    elif deep > limits.DELEGATION_LEVELS:
+        yield Problem(
+            ("steps", idx, "steps"),
+            f"its steps are {deep} levels deep; at most {limits.DELEGATION_LEVELS} are allowed",
+            "write fewer levels",
+        )
+
+
+def _deep(step: Step) -> int:
+    """How many levels of steps are below a step."""
+    return 0 if step.steps is None else 1 + max(map(_deep, step.steps))
 
 
 def _way(idx: int, step: Step, agent: str | None) -> Iterator[Problem]:

@@ -32,6 +32,11 @@ def _first_cause(ctx: Context, task: TaskId, failure: Failure | None) -> Failure
     return Failure(Reason(step.last_reason), said, failure.paths, failure.hint)
 
 
+async def keep_nested(ctx: Context, task: TaskId, why: str) -> None:
+    """Keeps what a nested run integrated although its parent will not be."""
+    await keep.work(ctx, task, _number(ctx, task), await _taken(ctx, task), why)
+
+
 def _number(ctx: Context, task: TaskId) -> int:
     return max(1, ctx.step(task).attempts)
 
@@ -50,7 +55,8 @@ async def _taken(ctx: Context, task: TaskId) -> Snapshot:
 async def _verdict(ctx: Context, task: TaskId, taken: Snapshot) -> Failure | None:
     step, contract = ctx.step(task), ctx.contract(task)
     if step.child_status != "succeeded":
-        return Failure(Reason.NESTED_FAILED, f"run {step.child_run}: {step.message}", hint="its own steps say why")
+        reason = Reason(step.child_reason or Reason.NESTED_FAILED)
+        return Failure(reason, f"run {step.child_run}: {step.message}", hint="its own steps say why")
     own = [change for change in taken.changes if not _is_report(ctx, change)]
     failure = (
         judgement.size(task, contract, own)

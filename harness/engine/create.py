@@ -12,7 +12,7 @@ from harness.engine.options import Options
 from harness.engine.parts import Parts
 from harness.errors import UsageError
 from harness.model import events as ev
-from harness.model import nesting
+from harness.model import nesting, rounds
 from harness.model.contract import Caps
 from harness.model.ids import CommitId, RefName, RunId, integration_branch, sub_agent_id
 from harness.model.late import dataclass
@@ -20,6 +20,7 @@ from harness.model.nesting import Nest
 from harness.model.personas import PERFORM_TASK, SUBAGENT, enrolled
 from harness.model.plan import Plan
 from harness.model.schedule import Schedule
+from harness.model.state import RunState
 from harness.ports import Lease
 
 
@@ -72,6 +73,20 @@ def run(parts: Parts, lease: Lease, request: Request) -> None:
         for idx in range(len(request.plan.steps))
     ]
     parts.store.append(lease, facts)
+
+
+def successor(state: RunState, idx: int) -> ev.SubagentCreated:
+    """A new sub-agent for a step that was closed as failed, on top of all that is merged by now."""
+    return subagent(
+        rounds.plan(state.goal, state.rounds),
+        RunId(state.run_id),
+        idx,
+        str(state.options.get("sandbox", "auto")),
+        generation=2 + sum(step.step_idx == idx for step in state.superseded),
+        origin=state.head,
+        nest=Nest.of(state),
+        personas=state.options.get("personas"),
+    )
 
 
 def subagent(

@@ -23,7 +23,7 @@ async def try_once(ctx: Context, task: TaskId, needs: tuple[int, ...]) -> None:
             return
         started = ctx.fact(task, ev.SubagentStarted, start_point=start, branch=ctx.branch(task))
     if not ctx.step(task).ready:
-        deadly = exhausted(ctx, task)
+        deadly = exhausted(ctx, task) or _too_deep(ctx, task)
         if deadly is not None:
             fail(ctx, task, deadly)
             return
@@ -36,6 +36,14 @@ def _message_before_retry(ctx: Context, task: TaskId) -> str | None:
     """Why the sub-agent failed that this one replaces."""
     before = [step for step in ctx.journal.state.superseded if step.task_id == task]
     return before[-1].message if before else None
+
+
+def _too_deep(ctx: Context, task: TaskId) -> Failure | None:
+    """Written steps that the contract does not let the step have: no agent can do them in its place."""
+    if ctx.contract(task).work.subplan is None or ctx.options.replay:
+        return None
+    said = f"step {task} has `steps`, but its contract allows no deeper level"
+    return Failure(Reason.TOOL_DENIED, said, hint="see `max_delegation_depth`; a recovery may not delegate")
 
 
 def exhausted(ctx: Context, task: TaskId) -> Failure | None:

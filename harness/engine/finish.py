@@ -10,19 +10,23 @@ from harness.model.state import RunState
 from harness.model.verdict import Reason, exit_code
 
 
-async def finish(ctx: Context, response: str) -> RunState:
-    """Every child is closed: the first failed one in plan order decides the exit code."""
-    await integrate.restored_head(ctx)
+async def finish(ctx: Context, response: str, ended: Reason | None = None) -> RunState:
+    """Every child is closed: the first failed one in plan order decides the exit code, or why the run was `ended`."""
+    if ended is None:
+        await integrate.restored_head(ctx)
     steps = ctx.journal.state.ordered()
     failed = [step for step in steps if step.final_status != "completed"]
     code = exit_code(Reason(failed[0].close_reason or Reason.AGENT_FAILED)) if failed else 0
+    status = RunStatus.FAILED if failed else RunStatus.SUCCEEDED
+    if ended is not None:
+        code, status = exit_code(ended), RunStatus.CANCELLED
     summary.write(ctx, code, response)
     return ctx.journal.append(
         ev.WorkflowFinalized(
-            status="FAILED" if failed else "COMPLETED", final_response_length=len(response), final_response=response
+            status="FAILED" if code else "COMPLETED", final_response_length=len(response), final_response=response
         ),
         ev.RunFinished(
-            status=RunStatus.FAILED if failed else RunStatus.SUCCEEDED,
+            status=status,
             exit_code=code,
             head=ctx.journal.state.head,
             merged=len(steps) - len(failed),

@@ -77,13 +77,8 @@ def note_merged(ctx: Context, task: TaskId, head: CommitId, merged: CommitId, tr
 async def refuse(ctx: Context, task: TaskId, failure: Failure) -> None:
     """The child's failure; its snapshot gets a keep ref first."""
     await speculate.abandon(ctx, task)
-    step = ctx.step(task)
-    taken = Snapshot(
-        CommitId(step.commit or ""),
-        TreeId(step.tree or ""),
-        await ctx.offload(ctx.parts.vcs.changes, CommitId(step.start_point or ""), CommitId(step.commit or "")),
-    )
-    kept = await keep.work(ctx, task, step.attempts, taken, failure.reason)
+    taken = await snapshot_of(ctx, task)
+    kept = await keep.work(ctx, task, ctx.step(task).attempts, taken, failure.reason)
     conflicts = [{"path": path} for path in failure.paths] if failure.reason is Reason.MERGE_CONFLICT else []
     failed = ctx.fact(
         task,
@@ -95,6 +90,14 @@ async def refuse(ctx: Context, task: TaskId, failure: Failure) -> None:
         kept_ref=kept,
     )
     ctx.journal.append(failed, ctx.task_failed(task, failure.reason))
+
+
+async def snapshot_of(ctx: Context, task: TaskId) -> Snapshot:
+    """The work that the step stands for, as its log says."""
+    step = ctx.step(task)
+    commit = CommitId(step.commit or "")
+    changes = await ctx.offload(ctx.parts.vcs.changes, CommitId(step.start_point or ""), commit)
+    return Snapshot(commit, TreeId(step.tree or ""), changes)
 
 
 async def close(ctx: Context, task: TaskId, *then: ev.Fact) -> None:

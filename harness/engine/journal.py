@@ -28,6 +28,7 @@ class Journal:
         self.state = state
         self.broken: Exception | None = None
         self._changed: set[str] = set()
+        self.closed = 0  # sub-agents, by this coordinator
         self.settled = asyncio.Event()  # set whenever a step parks or fails; whoever waits for it clears it
 
     def remember(self, envelopes: Iterable[Envelope]) -> None:
@@ -54,6 +55,7 @@ class Journal:
                 self._keep(fact)
             if fact.task_id is not None:
                 self._changed.add(fact.task_id)
+            self.closed += isinstance(fact, SubagentClosed)
             if isinstance(fact, _SETTLING):
                 self.settled.set()
             self._watch(fact, self.state)

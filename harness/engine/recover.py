@@ -14,7 +14,8 @@ from harness.model.process import ProcessIdentity
 
 async def recover(ctx: Context) -> None:
     """Ends orphans, keeps interrupted work, and finishes a merge whose ref had moved already."""
-    await _integration_ref(ctx)
+    if ctx.journal.state.cancelling is None:  # nothing is integrated in a run that is only to be closed
+        await _integration_ref(ctx)
     for step in ctx.journal.state.ordered():
         task = TaskId(step.task_id)
         _end_orphans(ctx, task)

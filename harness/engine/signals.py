@@ -1,11 +1,17 @@
-"""Signals: the first one asks the run to stop in order, the second one does not wait."""
+"""Signals: the first one asks the run to stop in order, the second one does not wait.
+
+They are heard by a thread of their own: the main thread may be in a call that does not return for long, such as an append
+to a database that another process has locked.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-from collections.abc import Coroutine
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from harness.errors import Exit, Interrupted
@@ -16,36 +22,81 @@ _HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def run(main: Coroutine[Any, Any, T]) -> T:
     """Runs to the end; a signal cancels it and becomes Interrupted with exit 130 or 143."""
-    return asyncio.run(_guarded(main))
+    ears = _Ears()
+    with _heard(ears):
+        return asyncio.run(_guarded(main, ears))
 
 
-async def _guarded(main: Coroutine[Any, Any, T]) -> T:
+class _Ears:
+    """The signals so far, and what the first one does once there is something to stop."""
+
+    def __init__(self) -> None:
+        self.received: list[signal.Signals] = []
+        self._stop: Callable[[], object] | None = None
+        self._lock = threading.Lock()
+
+    def on_first(self, stop: Callable[[], object]) -> None:
+        with self._lock:
+            self._stop = stop
+            if self.received:
+                stop()
+
+    def hear(self, number: signal.Signals) -> None:
+        with self._lock:
+            self.received.append(number)
+            if len(self.received) > 1:
+                # Children die with this process (the sandbox sees to it); the log already says how far the run came.
+                os._exit(_status(number))
+            if self._stop is not None:
+                self._stop()
+
+
+@contextmanager
+def _heard(ears: _Ears) -> Iterator[None]:
+    """While the body runs, every handled signal reaches `ears`, whatever the main thread does."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    fd_before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    before = {number: signal.signal(number, lambda *_: None) for number in _HANDLED}
+    thread = threading.Thread(target=_listen, args=(reading, ears), name="signals", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(fd_before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(writing)
+        thread.join()
+        os.close(reading)
+
+
+def _listen(reading: int, ears: _Ears) -> None:
+    while numbers := os.read(reading, 64):
+        for number in numbers:
+            if number in _HANDLED:
+                ears.hear(signal.Signals(number))
+
+
+async def _guarded(main: Coroutine[Any, Any, T], ears: _Ears) -> T:
     loop = asyncio.get_running_loop()
     task = loop.create_task(main)
-    received: list[signal.Signals] = []
 
-    def on_signal(number: signal.Signals) -> None:
-        received.append(number)
-        if len(received) > 1:
-            # Children die with this process (the sandbox sees to it); the log already says how far the run came.
-            os._exit(_status(number))
-        task.cancel()
+    def stop() -> None:
+        if not loop.is_closed():  # it has come to its end meanwhile
+            loop.call_soon_threadsafe(task.cancel)
 
-    for number in _HANDLED:
-        loop.add_signal_handler(number, on_signal, number)
+    ears.on_first(stop)
     try:
         return await task
     except asyncio.CancelledError:
-        if not received:
+        if not ears.received:
             raise
         error = Interrupted(
-            f"stopped by {received[0].name}; nothing is lost", hint="orchestrix resume carries on from here"
+            f"stopped by {ears.received[0].name}; nothing is lost", hint="orchestrix resume carries on from here"
         )
-        error.exit_code = _status(received[0])
+        error.exit_code = _status(ears.received[0])
         raise error from None
-    finally:
-        for number in _HANDLED:
-            loop.remove_signal_handler(number)
 
 
 def _status(number: signal.Signals) -> int:

@@ -16,6 +16,7 @@ DEFAULT_TOOLS = (
     *("write_file", "edit_file", "delete_file", "move_file", "apply_patch", "run"),
 )
 NESTED = "steps"
+SUMMARY_CHARS = 500
 REPORT_PATTERN = ".orchestrix/step-<idx>-result.md"
 
 
@@ -205,7 +206,7 @@ def from_plan(plan: Plan, idx: int, run_id: str, *, sandbox: Literal["auto", "bw
                 "run_id": run_id,
                 "step_idx": idx,
                 "task_prompt": plan.goal,
-                "goal_summary": plan.goal.strip()[:500],
+                "goal_summary": plan.goal.strip()[:SUMMARY_CHARS],
             },
             "step": {
                 "title": step.title,

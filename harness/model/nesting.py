@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.model import contract as contracts
-from harness.model import within
+from harness.model import limits, within
 from harness.model.contract import Contract, Limits, Outputs, Ownership, Permissions
 from harness.model.ids import RunId, TaskId
 from harness.model.late import dataclass
@@ -66,8 +66,15 @@ def contract(outer: Plan, idx: int, run: str, sandbox: Sandbox, nest: Nest | Non
         made = _of_parent(outer, idx, made)
     if nest is not None:
         outputs = Outputs(report_path_pattern=f".orchestrix/step-{task_id(nest.parent_task, idx)}-result.md")
-        made = narrowed(made, nest.within).model_copy(update={"outputs": outputs})
+        parent = made.parent.model_copy(update=_told_by(nest.within))
+        made = narrowed(made, nest.within).model_copy(update={"outputs": outputs, "parent": parent})
     return made
+
+
+def _told_by(parent: Contract) -> dict[str, str]:
+    """What a child knows of its parent: the prompt that the run began with, and the step that it is a part of."""
+    step = "\n\n".join(part for part in (parent.step.title, parent.step.description) if part.strip())
+    return {"task_prompt": parent.parent.task_prompt, "goal_summary": step.strip()[: contracts.SUMMARY_CHARS]}
 
 
 def _of_parent(outer: Plan, idx: int, made: Contract) -> Contract:
@@ -88,7 +95,7 @@ def _of_parent(outer: Plan, idx: int, made: Contract) -> Contract:
             ),
             "execution": made.execution.model_copy(
                 update={
-                    "attempt_timeout_ms": step.timeout or max(one.execution.attempt_timeout_ms for one in children),
+                    "attempt_timeout_ms": outer.steps[idx].timeout or limits.NESTED_TIMEOUT_MS,
                     "max_retries": made.execution.max_retries
                     if step.retries is not None
                     else max(one.execution.max_retries for one in children),

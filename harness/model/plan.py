@@ -114,7 +114,7 @@ class _StepSettings(_Part):
     inactivity_timeout: Milliseconds | None = None
     retries: Annotated[int, Field(ge=0, le=limits.RETRY_CEILING)] | None = None
     can_spawn_children: bool | None = None
-    max_delegation_depth: Annotated[int, Field(ge=0, le=8)] | None = None
+    max_delegation_depth: Annotated[int, Field(ge=0, le=limits.DELEGATION_LEVELS)] | None = None
     env: dict[EnvName, Text] | None = None
     setup: list[Command] | Word | None = None
     allow_empty: bool | None = None

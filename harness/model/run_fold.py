@@ -51,6 +51,7 @@ def _started_run(state: RunState, fact: ev.RunStarted, _ts: str) -> RunState:
         exit_code=None,
         finished_at=None,
         waiting=None,
+        cancelling=None if state.ended else state.cancelling,
         coordinators=fact.epoch,
         steps=Shared(steps),
     )
@@ -60,10 +61,18 @@ def _plan_changed(state: RunState, fact: ev.PlanChangeAccepted, _ts: str) -> Run
     return evolved(state, plan_digest=fact.new_digest)
 
 
-def _cancelled(state: RunState, _fact: ev.RunCancelled, ts: str) -> RunState:
+def _cancelled(state: RunState, fact: ev.RunCancelled, ts: str) -> RunState:
     """A coordinator that was asked to stop closed its attempts: the next one has nothing to recover from."""
     steps = {key: evolved(step, open_attempt=False) for key, step in state.steps.items()}
-    return evolved(state, status=RunStatus.CANCELLED, finished_at=ts, steps=Shared(steps))
+    return evolved(
+        state,
+        status=RunStatus.CANCELLED,
+        exit_code=None,
+        waiting=None,
+        cancelling=fact.reason if fact.end else state.cancelling,
+        finished_at=ts,
+        steps=Shared(steps),
+    )
 
 
 def _finished(state: RunState, fact: ev.RunFinished, ts: str) -> RunState:

@@ -55,6 +55,7 @@ class StepState:
     started_at: str | None = None
     ended_at: str | None = None
     usage: Mapping[str, Any] = field(default_factory=dict)
+    turns: Mapping[str, Any] = field(default_factory=dict)  # of a model in the attempt that is open
     decided: str | None = None  # the node that has the task now; None while nobody has
     next_attempt_at: str | None = None
     pause_ms: int = 0
@@ -70,6 +71,7 @@ class StepState:
     last_child: str | None = None
     child_plan: Mapping[str, Any] = field(default_factory=dict)
     child_status: str | None = None
+    child_reason: str | None = None
     child_head: str | None = None
     since: int = 0  # the line of the log that created the sub-agent
 
@@ -108,12 +110,14 @@ class RunState:
     within: Mapping[str, Any] | None = None
     budget: Mapping[str, Any] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
+    asked: Mapping[str, Any] = field(default_factory=dict)  # usage of the run's own questions and of nested runs
     decided: str | None = None  # the node that has the run as a whole now
     rounds: tuple[Mapping[str, Any], ...] = ()  # the plans of a run, in order; a run of a plan file has one
     partial: bool = False
     more_work: bool | None = None  # None while nobody has looked at this round's results
     missing: str = ""
     final_response: str = ""
+    cancelling: str | None = None  # why every child is closed, or to be closed; a successor or a new start clears it
     waiting: str | None = None
     waiting_tasks: tuple[str, ...] = ()  # those that a person must decide about, nested ones included
     last_seq: int = 0
@@ -122,14 +126,19 @@ class RunState:
 
     @property
     def ended(self) -> bool:
-        """Every child is closed and the run has its outcome; a retry adds children to a run that had ended."""
-        outcome = self.status in (RunStatus.SUCCEEDED, RunStatus.FAILED)
+        """Every child is closed and the run has its outcome; a retry adds children to a run that had ended.
+
+        A run that was only stopped has the status `cancelled`, but no exit code.
+        """
+        outcome = self.status in (RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.CANCELLED)
+        outcome = outcome and self.exit_code is not None
         return outcome and all(step.done for step in self.steps.values())
 
     @property
     def usage(self) -> dict[str, int | float]:
-        """What all sub-agents told that they used, also those that were replaced."""
-        return usage.total(step.usage for step in (*self.superseded, *self.steps.values()))
+        """Every model call of the run: of all sub-agents, also those that were replaced, its own questions, and nested runs."""
+        steps = (*self.superseded, *self.steps.values())
+        return usage.total([*(step.usage for step in steps), *(step.turns for step in steps), self.asked])
 
     def ordered(self) -> list[StepState]:
         return sorted(self.steps.values(), key=lambda step: TaskId(step.task_id).order)
@@ -187,7 +196,8 @@ def _created(state: RunState, fact: ev.SubagentCreated, _ts: str) -> RunState:
         attempts=0 if old is None else old.attempts,
         since=state.last_seq + 1,
     )
-    return evolved(state, steps=state.steps | {fact.task: step}, superseded=superseded)
+    cancelling = state.cancelling if old is None else None
+    return evolved(state, steps=state.steps | {fact.task: step}, superseded=superseded, cancelling=cancelling)
 
 
 def _live(state: RunState, fact: ev.StepFact) -> StepState:
@@ -209,7 +219,13 @@ def _started(step: StepState, fact: ev.SubagentStarted, ts: str) -> StepState:
 def _attempt(step: StepState, fact: ev.SubagentAttempt, _ts: str) -> StepState:
     if step.state is not State.RUNNING:
         raise IllegalTransition(f"sub-agent {step.sub_agent_id} is {step.state}: no attempt can start")
-    return evolved(step, attempts=fact.attempt, open_attempt=True, ready=False)
+    # What an attempt used that never finished is the step's all the same.
+    used = usage.together((step.usage, step.turns), step.usage) if step.turns else step.usage
+    return evolved(step, attempts=fact.attempt, open_attempt=True, ready=False, usage=used, turns={})
+
+
+def _spoke(step: StepState, fact: ev.ModelSpoke, _ts: str) -> StepState:
+    return evolved(step, turns=usage.total([step.turns, usage.of(fact)]))
 
 
 def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> StepState:
@@ -226,12 +242,14 @@ def _attempt_finished(step: StepState, fact: ev.AttemptFinished, _ts: str) -> St
         last_retry_ms=fact.retry_in_ms,
         message=None if fact.ok else fact.message,
         usage=usage.together((step.usage, fact.usage), {**step.usage, **fact.usage}),
+        turns={},
         decided=step.decided if fact.ok else None,
         next_attempt_at=None,
         analysis="spawn" if fact.subplan else step.analysis if fact.ok or not step.child_run else None,
         child_plan=fact.subplan or (step.child_plan if fact.ok else {}),
         child_run=step.child_run if fact.ok else None,
         child_status=step.child_status if fact.ok else None,
+        child_reason=step.child_reason if fact.ok else None,
     )
 
 
@@ -324,6 +342,7 @@ _CHANGES: dict[type, Callable[[StepState, Any, str], StepState]] = {
     ev.SubagentStarted: _started,
     ev.SubagentAttempt: _attempt,
     ev.AttemptFinished: _attempt_finished,
+    ev.ModelSpoke: _spoke,
     ev.SnapshotTaken: _snapshot,
     ev.SubagentWaitingForMerge: _waiting,
     ev.SubagentFailed: _failed,

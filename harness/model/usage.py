@@ -24,6 +24,11 @@ def total(usages: Iterable[Mapping[str, Any]]) -> dict[str, int | float]:
     return found
 
 
+def of(fact: Any) -> dict[str, Any]:
+    """What one call of a model used, from the fact that tells of it."""
+    return {name: getattr(fact, name) for name in ("input_tokens", "output_tokens", COST)}
+
+
 def together(usages: Iterable[Mapping[str, Any]], speaker: Mapping[str, Any]) -> dict[str, Any]:
     """The sum of all, with the model and session of one of them."""
     return {**speaker, **total(usages)}

@@ -22,6 +22,7 @@ def run(state: RunState, *, held: bool) -> dict[str, Any]:
         "target": state.target and RefName(state.target).short,
         "landed": state.landed,
         "exit_code": state.exit_code,
+        "ended": state.ended,
         "created_at": state.created_at,
         "finished_at": state.finished_at,
         "usage": state.usage,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import Exit, IllegalTransition
 from harness.model import events as ev
+from harness.model import usage
 from harness.model.lifecycle import RunStatus, State
 from harness.model.value import evolved
 
@@ -78,7 +79,20 @@ def _spawned(state: RunState, fact: ev.SubagentSpawned, _ts: str) -> RunState:
 
 
 def _returned(state: RunState, fact: ev.SubagentReturned, _ts: str) -> RunState:
-    return _with(state, fact.task, decided=None, child_status=fact.status, child_head=fact.head, message=fact.message)
+    state = evolved(state, asked=usage.total([state.asked, fact.told]))
+    return _with(
+        state,
+        fact.task,
+        decided=None,
+        child_status=fact.status,
+        child_reason=fact.reason,
+        child_head=fact.head,
+        message=fact.message,
+    )
+
+
+def _answered(state: RunState, fact: ev.ModelAnswered, _ts: str) -> RunState:
+    return evolved(state, asked=usage.total([state.asked, usage.of(fact)]))
 
 
 def _adopted(state: RunState, fact: ev.PlanAdopted, _ts: str) -> RunState:
@@ -137,6 +151,7 @@ HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {
     ev.ComplexityAnalyzed: _analyzed,
     ev.SubagentSpawned: _spawned,
     ev.SubagentReturned: _returned,
+    ev.ModelAnswered: _answered,
     ev.PlanAdopted: _adopted,
     ev.WorkClassified: _classified,
     ev.WorkflowFinalized: _finalized,

@@ -16,7 +16,7 @@ from harness.model.schedule import schedule
 
 def plan(asked: dict[str, Any], contract: Contract) -> dict[str, Any]:
     """The plan of the nested run, done by the agent that asked; raises PlanningFailed with what is wrong."""
-    data = {**asked, "defaults": {**asked.get("defaults", {}), "agent": contract.work.agent}}
+    data = {**asked, "defaults": {**asked.get("defaults", {}), **_terms(contract)}}
     try:
         made = Plan.model_validate(data)
     except ValidationError as error:
@@ -30,6 +30,13 @@ def plan(asked: dict[str, Any], contract: Contract) -> dict[str, Any]:
     if wide:
         raise PlanningFailed(f"{', '.join(wide)[:200]} reaches beyond what the step owns", hint=_HINT)
     return data
+
+
+def _terms(contract: Contract) -> dict[str, Any]:
+    """Smaller steps may delegate in their turn, one level less deep; whether they do, their agent decides."""
+    left = contract.permissions.max_delegation_depth - 1
+    deeper = {"can_spawn_children": True, "max_delegation_depth": left, "decompose": "never"} if left > 0 else {}
+    return {"agent": contract.work.agent, **deeper}
 
 
 _HINT = "the agent asked for smaller steps that cannot be run"

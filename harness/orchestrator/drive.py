@@ -36,6 +36,8 @@ async def drive(ctx: Context) -> None:
             await loop.tick()
         if ctx.journal.state.waiting:
             loop.maintenance.checkpoint()
+        elif ctx.nest is None:
+            loop.maintenance.save()
 
 
 class _Loop:
@@ -87,8 +89,8 @@ class _Loop:
         if self._crew.idle and (due is None or router.over_budget(state, now)):
             self._ctx.journal.append(waiting.why(state, now, self._crew.waits))
             return
-        self.maintenance.look()
-        await self._crew.change(due)
+        again = self.maintenance.look()
+        await self._crew.change(min((pause for pause in (due, again) if pause is not None), default=None))
 
     async def carry_out(self, decisions: Iterable[Decision]) -> None:
         self._queue.extend(decisions)

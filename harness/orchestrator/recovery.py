@@ -12,9 +12,14 @@ from harness.model.state import StepState
 
 
 def plan(contract: Contract, step: StepState) -> dict[str, Any]:
-    """A plan of one step; what went wrong stands in its description, quoted."""
+    """A plan of one step, or the steps that the plan gave it once more; what went wrong is told with each, quoted."""
     told = f"The last attempt failed ({step.last_reason}). What is known of it:\n\n{fenced(step.message or '')}"
     work = contract.work
+    if work.subplan is not None:
+        steps = [
+            {**one, "description": f"{one.get('description', '')}\n\n{told}".strip()} for one in work.subplan["steps"]
+        ]
+        return {**work.subplan, "steps": steps}
     again: dict[str, Any] = {
         "title": contract.step.title,
         "description": f"{contract.step.description}\n\n{told}".strip(),

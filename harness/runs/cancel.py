@@ -1,25 +1,48 @@
-"""Asks a live coordinator to stop: by its identity, never by a pid that somebody else may have now."""
+"""Ends a run: its coordinator is asked to stop, then every child is closed; the work is kept."""
 
 from __future__ import annotations
 
 import os
 import time
 
-from harness.errors import Busy, EnvironmentProblem, NotFound
+from harness.engine import ending, record, signals
+from harness.engine.journal import Watch
+from harness.errors import Busy, EnvironmentProblem, UsageError
 from harness.model.ids import RunId
+from harness.model.lifecycle import RunStatus
 from harness.model.process import ProcessIdentity
+from harness.model.state import RunState
+from harness.runs import nested, telemetry
 from harness.sandbox import identity, tree
-from harness.wiring import Project
+from harness.wiring import Project, holder
 
 _PATIENCE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.05
 
 
-def cancel(project: Project, run_id: RunId) -> None:
-    """Returns when the coordinator, also a stopped one, let go; raises when nobody holds the run or it does not let go."""
+def cancel(project: Project, run_id: RunId, watch: Watch) -> RunState:
+    """The run with every child closed; raises UsageError for one that has ended, Busy where its coordinator does not let go."""
+    top = nested.root(project.reading, run_id)
+    if top != run_id:
+        raise UsageError(f"run {run_id} is part of run {top}", hint=f"orchestrix cancel {top}")
+    _stop_coordinator(project, run_id)
+    parts = project.parts()
+    state = parts.store.state(run_id)
+    if state.ended and (state.status is not RunStatus.CANCELLED or record.is_complete(parts.store, parts.vcs, run_id)):
+        raise UsageError(
+            f"run {run_id} has ended already: it is {state.status}", hint=f"see `orchestrix status {run_id}`"
+        )
+    who = holder()
+    lease = parts.store.acquire(run_id, who)
+    with telemetry.observing(project, watch) as observed:
+        return signals.run(ending.end(parts, lease, who, observed, why="the run was cancelled"))
+
+
+def _stop_coordinator(project: Project, run_id: RunId) -> None:
+    """Returns when the coordinator, also a stopped one, let go: it is told by its identity, never by a pid alone."""
     who = project.reading.holder(run_id)
     if who is None:
-        raise NotFound(f"nobody is driving run {run_id}", hint="`orchestrix resume` carries on with it")
+        return
     if who.get("host") != os.uname().nodename:
         raise EnvironmentProblem(f"run {run_id} is driven on {who.get('host')}", hint="cancel it there")
     process = ProcessIdentity(int(who["pid"]), str(who["start_time"]), str(who["boot_id"]))

@@ -15,15 +15,25 @@ from harness.wiring import Project, holder
 def decide(project: Project, run_id: RunId, task: TaskId, watch: Watch, *, approved: bool, note: str = "") -> RunState:
     """Logs the decision and carries on with the run that a person started; raises UsageError when nobody was asked."""
     parts = project.parts()
-    if not parts.store.state(run_id).steps[task].escalated:
-        raise UsageError(f"step {task} of run {run_id} waits for nobody's decision", hint="see `orchestrix status`")
     who = holder()
     top = nested.root(parts.store, run_id)
-    lease = parts.store.acquire(top, who)
-    below = lease if top == run_id else parts.store.acquire(run_id, who)
-    kind = ev.TaskApproved if approved else ev.TaskRejected
-    parts.store.append(below, [kind(task=task, note=note)])
-    if below is not lease:
-        parts.store.release(below)
+    lease = parts.store.acquire(top, who)  # first: what waits for a decision is known when nobody else drives the run
+    try:
+        _check_asked(parts.store.state(run_id), task)
+        below = lease if top == run_id else parts.store.acquire(run_id, who)
+        kind = ev.TaskApproved if approved else ev.TaskRejected
+        parts.store.append(below, [kind(task=task, note=note)])
+        if below is not lease:
+            parts.store.release(below)
+    except BaseException:
+        parts.store.release(lease)
+        raise
     with telemetry.observing(project, watch) as observed:
         return signals.run(launch.carry_on(parts, lease, who, observed))
+
+
+def _check_asked(state: RunState, task: TaskId) -> None:
+    if not state.steps[task].escalated:
+        raise UsageError(
+            f"step {task} of run {state.run_id} waits for nobody's decision", hint="see `orchestrix status`"
+        )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from harness.errors import NotFound
+from harness.model.events import Envelope, SubagentReturned, SubagentSpawned
 from harness.model.ids import RunId, TaskId
 from harness.ports import Store
 
@@ -24,3 +27,55 @@ def root(store: Store, run_id: RunId) -> RunId:
     """The run that a person started."""
     parent = store.state(run_id).parent_run
     return run_id if parent is None else root(store, RunId(parent))
+
+
+def timeline(store: Store, run_id: RunId, seen: dict[RunId, int]) -> Iterator[Envelope]:
+    """The events of a run and of all runs below it that are not in `seen`, in one order; `seen` is brought up to date.
+
+    By time, each run in its own order; a nested run comes after the event that spawned it and before the one that says how it returned.
+    """
+    known = set(store.run_ids())
+    streams = {name: _Stream(store, name, seen) for name in {run_id: 0, **seen}}
+    while found := _next(streams):
+        name, head = found
+        streams[name].advance()
+        if head.type == SubagentSpawned.type and (child := _child(head)) in known and child not in streams:
+            streams[child] = _Stream(store, child, seen)
+        yield head
+
+
+def _next(streams: Mapping[RunId, _Stream]) -> tuple[RunId, Envelope] | None:
+    """The run whose event is next, and the event; None when all were told."""
+    heads = {name: stream.head for name, stream in streams.items() if stream.head is not None}
+    if not heads:
+        return None
+    name = min(heads, key=lambda one: (streams[one].time, -len(one)))
+    while heads[name].type == SubagentReturned.type and _child(heads[name]) in heads:
+        name = _child(heads[name])
+    return name, heads[name]
+
+
+def _child(envelope: Envelope) -> RunId:
+    return RunId(envelope.payload["child_run"])
+
+
+class _Stream:
+    """The events of one run that were not seen, with a time that never goes back."""
+
+    def __init__(self, store: Store, run_id: RunId, seen: dict[RunId, int]) -> None:
+        self._run, self._seen = run_id, seen
+        seen.setdefault(run_id, 0)
+        self._events = iter(store.events(run_id, seen[run_id]))
+        self.time = ""
+        self.head: Envelope | None = None
+        self._read()
+
+    def _read(self) -> None:
+        self.head = next(self._events, None)
+        if self.head is not None:
+            self.time = max(self.time, self.head.ts)
+
+    def advance(self) -> None:
+        if self.head is not None:
+            self._seen[self._run] = self.head.seq
+        self._read()

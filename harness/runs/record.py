@@ -9,7 +9,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from harness.errors import GitFailed, NotFound, UsageError
+from harness.errors import Busy, GitFailed, NotFound, UsageError
 from harness.model import events as ev
 from harness.model.contract import Contract
 from harness.model.ids import CommitId, RunId
@@ -23,9 +23,12 @@ from harness.wiring import Project
 
 
 def record(project: Project, run_id: RunId, path: Path) -> Recording:
-    """Writes the recording to `path`; raises UsageError while the run goes on or where it holds a secret."""
+    """Writes the recording to `path`; raises Busy while the run goes on, UsageError where it has not ended or holds a secret."""
     log = project.log(run_id)
     state = log.state(run_id)
+    driver = log.holder(run_id)
+    if driver is not None:
+        raise Busy(f"run {run_id} is held by process {driver.get('pid')} on {driver.get('host')}", hint="wait for it")
     if not state.ended:
         raise UsageError(f"run {run_id} has not ended", hint=f"orchestrix resume {run_id}, or wait for it")
     facts = [fact for envelope in log.events(run_id) if isinstance(fact := envelope.fact(), ev.StepFact)]

@@ -6,11 +6,12 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.engine import launch, record, signals
+from harness.engine import ending, record, signals
 from harness.engine.journal import Watch
 from harness.errors import UsageError
 from harness.model import events as ev
 from harness.model.ids import RunId
+from harness.model.lifecycle import RunStatus
 from harness.model.state import RunState
 from harness.ports import Lease
 from harness.runs import replay, telemetry
@@ -25,11 +26,15 @@ def resume(
     accept_changed_plan: bool = False,
     budget: Mapping[str, int | float] | None = None,
 ) -> RunState:
-    """Continues from the log; a run that has ended is returned as it is; raises Busy while another coordinator lives."""
+    """Continues from the log; raises Busy while another coordinator lives.
+
+    A run that has ended is returned as it is, unless it was cancelled: its cancelled steps are done by new sub-agents.
+    """
     parts = project.parts()
     state = parts.store.state(run_id)
     replay.check_copy(project, state)
-    if state.ended and record.is_complete(parts.store, parts.vcs, run_id):
+    over = state.ended and state.status is not RunStatus.CANCELLED
+    if over and record.is_complete(parts.store, parts.vcs, run_id):
         return state
     changed = _changed_plan(state)
     if changed and not accept_changed_plan:
@@ -45,7 +50,7 @@ def resume(
     if budget:
         project.store.append(lease, [ev.BudgetChanged(budget=dict(budget))])
     with telemetry.observing(project, watch) as observed:
-        return signals.run(launch.carry_on(parts, lease, who, observed))
+        return signals.run(ending.carry_on(parts, lease, who, observed))
 
 
 def _changed_plan(state: RunState) -> str | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from harness.engine import create, launch, signals
 from harness.engine.journal import Watch
 from harness.errors import UsageError
+from harness.model import events as ev
 from harness.model import rounds
 from harness.model.ids import RunId, TaskId
 from harness.model.lifecycle import RunStatus
-from harness.model.nesting import Nest
 from harness.model.state import RunState
 from harness.model.verdict import Reason
 from harness.runs import replay, telemetry
@@ -18,35 +18,26 @@ from harness.wiring import Project, holder
 def retry(project: Project, run_id: RunId, task: TaskId, watch: Watch) -> RunState:
     """The step and what failed because of it run again, on top of all that is merged; what was merged stays merged."""
     parts = project.parts()
-    state = parts.store.state(run_id)
-    replay.check_copy(project, state)
-    if state.status is RunStatus.RUNNING or state.steps[task].final_status != "failed":
-        raise UsageError(
-            f"step {task} of run {run_id} is not closed as failed", hint="`orchestrix resume` carries on with a run"
-        )
-    plan = rounds.plan(state.goal, state.rounds)
-    again = _to_do_again(state, state.steps[task].step_idx)
     who = holder()
-    lease = parts.store.acquire(run_id, who)
-    sandbox = str(state.options.get("sandbox", "auto"))
-    parts.store.append(
-        lease,
-        [
-            create.subagent(
-                plan,
-                run_id,
-                idx,
-                sandbox,
-                generation=_generation(state, idx),
-                origin=state.head,
-                nest=Nest.of(state),
-                personas=state.options.get("personas"),
-            )
-            for idx in again
-        ],
-    )
+    lease = parts.store.acquire(run_id, who)  # first: only then nobody else changes whether the step can be retried
+    try:
+        state = parts.store.state(run_id)
+        replay.check_copy(project, state)
+        parts.store.append(lease, _successors(state, task))
+    except BaseException:
+        parts.store.release(lease)
+        raise
     with telemetry.observing(project, watch) as observed:
         return signals.run(launch.carry_on(parts, lease, who, observed))
+
+
+def _successors(state: RunState, task: TaskId) -> list[ev.SubagentCreated]:
+    if state.status is RunStatus.RUNNING or state.steps[task].final_status != "failed":
+        raise UsageError(
+            f"step {task} of run {state.run_id} is not closed as failed",
+            hint="`orchestrix resume` carries on with a run",
+        )
+    return [create.successor(state, idx) for idx in _to_do_again(state, state.steps[task].step_idx)]
 
 
 def _to_do_again(state: RunState, first: int) -> list[int]:
@@ -59,7 +50,3 @@ def _to_do_again(state: RunState, first: int) -> list[int]:
             if stands_on or step.close_reason == Reason.STOPPED:
                 again.append(step.step_idx)
     return again
-
-
-def _generation(state: RunState, idx: int) -> int:
-    return 2 + sum(step.step_idx == idx for step in state.superseded)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import time
 from collections.abc import Iterator
 
@@ -104,6 +105,35 @@ def test_a_second_interrupt_does_not_wait(bench: Workbench, word: str, sandbox: 
     wait_for_marked(word, 0)
     assert resumed_tree(bench) == WHOLE
     assert [files["x.txt"] for files in kept(bench)] == ["half"]
+
+
+def test_a_second_interrupt_ends_a_run_whose_coordinator_is_blocked(bench: Workbench, word: str) -> None:
+    """Within 10 s of it, although several agents ignore TERM, one is stopped, and the database is locked: nothing is lost."""
+    agents = [stubborn(bench, word) | {"title": name, "owns": ["x.txt"]} for name in ("one", "two")]
+    frozen = shell(
+        f"echo half > y.txt; test -e {bench.root / 'gate'} || kill -STOP $$; echo whole > y.txt", owns=["y.txt"]
+    )
+    args = run_plan(bench, *agents, frozen, overlap="allow", flags=("-j", "3"))
+    with started(bench, *args) as run:
+        wait_for_marked(word, 4)
+        run.until_written("y.txt")
+        database = sqlite3.connect(bench.files / ".orchestrix/local/state.db", isolation_level=None)
+        try:
+            database.execute("BEGIN IMMEDIATE")
+            run.send(signal.SIGINT)
+            wait_until(lambda: len(marked(word)) < 4, "the first signal to be acted on")
+            began = time.monotonic()
+            run.send(signal.SIGINT)
+            assert run.end().code == 130
+            assert time.monotonic() - began < 10
+        finally:
+            database.close()
+    wait_for_marked(word, 0)
+    assert bench.call("status", "r1", "--json").data["ended"] is False
+    (bench.root / "gate").touch()
+    done = ended(bench, "resume", "r1", "--json")
+    assert done.code == 0, done.out
+    assert sorted({files.get("x.txt", files.get("y.txt")) for files in kept(bench)}) == ["half"]
 
 
 def test_stopping_on_request_is_no_death(bench: Workbench, word: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.model import nesting
+from harness.model import limits, nesting
 from harness.model.contract import Contract, Execution, Limits, Ownership, Parent, Permissions, StepText, Work
 from harness.model.globs import Ownership as Boundary
 from harness.model.ids import RunId, TaskId
@@ -100,5 +100,5 @@ def test_a_parent_has_what_its_author_gave_to_its_children():
     )
     free, bound = (nesting.contract(plan, idx, "r", "auto") for idx in (0, 1))
     assert (free.execution.max_retries, bound.execution.max_retries) == (2, 1)
-    assert free.execution.attempt_timeout_ms == 3_600_000
+    assert free.execution.attempt_timeout_ms == limits.NESTED_TIMEOUT_MS  # it binds all children together
     assert free.permissions == Permissions(allowed_tools=("run",), can_spawn_children=True, max_delegation_depth=1)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.coordinators import run_plan, started
+from support.coordinators import run_plan, started, wait_until
 from support.workbench import Workbench, shell, write
 
 from harness.errors import UsageError
@@ -129,3 +129,34 @@ def test_a_newer_checkpoint_is_refused_before_anything_is_made(bench: Workbench)
     assert done.code == 2
     assert "has checkpoint version 99; this harness reads 1 to 2" in done.err
     assert "update the harness" in done.err
+
+
+def test_checkpoints_are_written_while_a_step_works_and_when_one_is_closed(bench: Workbench) -> None:
+    """Every `checkpoint_every` although nothing happens, after each closed task, and at the end with the outcome."""
+    gate = bench.root / "gate"
+    quiet = shell(f"while ! test -e {gate}; do sleep 0.02; done; echo 1 > x.txt", owns=["x.txt"])
+    plan = run_plan(bench, write("a.txt", "a\n"), quiet)
+    with started(bench, *plan, env={"ORCHESTRIX_CHECKPOINT_EVERY": "200ms"}) as run:
+        run.until_logged("agent.subagent_closed", task="0")
+        run.until_logged("workflow_checkpoint", count=4)
+        saved = WorkflowStateModel.load_checkpoint(checkpoint_of(bench))
+        assert [task.status for task in saved.tasks] == ["completed", "in_progress"]
+        gate.touch()
+        assert run.end().code == 0
+    saved = WorkflowStateModel.load_checkpoint(checkpoint_of(bench))
+    assert (saved.workflow_status, [task.status for task in saved.tasks]) == ("COMPLETED", ["completed"] * 2)
+    assert saved.logs["r1"][-1]["type"] == "run.finished"
+
+
+def test_a_closed_task_is_in_the_checkpoint_long_before_it_is_old(bench: Workbench) -> None:
+    """With an interval of an hour: what was closed before a kill is in the file."""
+    gate = bench.root / "gate"
+    quiet = shell(f"while ! test -e {gate}; do sleep 0.02; done", owns=["x.txt"])
+    with started(
+        bench, *run_plan(bench, write("a.txt", "a\n"), quiet), env={"ORCHESTRIX_CHECKPOINT_EVERY": "1h"}
+    ) as run:
+        run.until_logged("agent.subagent_closed", task="0")
+        wait_until(lambda: checkpoint_of(bench).exists(), "the checkpoint")
+        run.kill()
+    saved = WorkflowStateModel.load_checkpoint(checkpoint_of(bench))
+    assert saved.tasks[0].status == "completed"

@@ -155,7 +155,7 @@ def fold(log: Log) -> tuple[Row, dict[str, Row]]:
             standing.pop(payload["target"], None)
             run["landed"] = next(reversed(standing.values()), None)
         if kind == "run.cancelled":
-            run["status"] = "cancelled"
+            run |= {"status": "cancelled", "exit_code": None}
         if kind == "run.waiting":
             run |= {"status": "waiting", "exit_code": 7}
         if kind in ("run.cancelled", "run.finished"):
@@ -294,22 +294,34 @@ def _may_fail(contract: Row, command: Any) -> bool:
 
 
 def outcome(log: Log) -> Iterator[str]:
-    """The run's end follows from its steps: all completed, or the first failed one in plan order decides."""
+    """The run's end follows from its steps: all completed, or the first failed one in plan order decides.
+
+    A run that was ended before its steps were done is `cancelled`, with the exit code of the reason that was logged first.
+    """
     steps: dict[str, Row] = {}
+    ending: str | None = None
+    finished = False
     head = log.created.get("base")
     for event in log.events:
         payload = event["payload"]
         if event["type"] == "agent.subagent_closed":
             steps[event["task_id"]] = payload
         elif event["type"] == "agent.subagent_created":
+            ending = None if event["task_id"] in steps else ending
             steps.pop(event["task_id"], None)
+        elif event["type"] == "run.cancelled" and payload.get("end"):
+            ending, finished = payload["reason"], False
         elif event["type"] == "agent.worktree_merged":
             head = payload["merge_commit"]
+        elif event["type"] == "run.started" and finished:
+            ending, finished = None, False
         elif event["type"] == "run.finished":
+            finished = True
             failed = [steps[task] for task in sorted(steps, key=order) if steps[task]["final_status"] == "failed"]
+            cause = ending or (failed[0]["close_reason"] if failed else "merged")
             expected = {
-                "status": "failed" if failed else "succeeded",
-                "exit_code": EXIT_CODES.get(failed[0]["close_reason"], 1) if failed else 0,
+                "status": "cancelled" if ending else "failed" if failed else "succeeded",
+                "exit_code": EXIT_CODES.get(cause, 1),
                 "head": head,
                 "merged": len(steps) - len(failed),
                 "failed": len(failed),

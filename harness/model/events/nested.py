@@ -47,7 +47,7 @@ class SubagentSpawned(_AboutParent):
 
 
 class SubagentReturned(_AboutParent):
-    """The nested run has its outcome; `head` is what was integrated in it."""
+    """The nested run has its outcome; `head` is what was integrated in it, `reason` why the step fails with it."""
 
     type = "subagent_returned"
     child_run: str
@@ -55,6 +55,8 @@ class SubagentReturned(_AboutParent):
     head: str
     message: str
     usage: dict[str, Any] = field(default_factory=dict)
+    told: dict[str, Any] = field(default_factory=dict)  # what its model calls used, as in the JSON of a run
+    reason: str | None = None  # None: `nested_failed`, where the run did not succeed
 
     @property
     def summary(self) -> str:

@@ -61,14 +61,16 @@ class PlanChangeAccepted(Fact):
 
 
 class RunCancelled(Fact):
-    """The coordinator stopped on request; the run can be resumed."""
+    """The coordinator stopped on request and the children stay open; with `end`, all of them are to be closed for `reason`."""
 
     type = "run.cancelled"
     cause: str
+    end: bool = False
+    reason: str = "cancelled"
 
     @property
     def summary(self) -> str:
-        return f"cancelled: {self.cause}"
+        return f"{'to end' if self.end else 'stopped'}: {self.cause}"
 
 
 class RunFinished(Fact):

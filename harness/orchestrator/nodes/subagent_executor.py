@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from harness.engine import create, launch
+from harness.engine import create, ending, launch
 from harness.engine.context import Context
-from harness.errors import NotFound
+from harness.errors import MACHINE_FAULTS, EnvironmentProblem, NotFound, StoreFailed
+from harness.model import duration, nesting
 from harness.model import events as ev
-from harness.model import nesting
 from harness.model.ids import CommitId, RunId, TaskId
 from harness.model.nesting import Nest
 from harness.model.personas import capped
 from harness.model.plan import Plan
 from harness.model.schedule import schedule
 from harness.model.state import RunState
+from harness.model.verdict import Reason
 from harness.orchestrator import personas, recovery
 from harness.orchestrator.crew import Crew
 from harness.orchestrator.nodes.contract import contract, task_of
@@ -43,26 +45,36 @@ class SubAgentExecutor(ModularNode):
         child = RunId(ctx.step(task).child_run or "")
         lease = await ctx.offload(store.acquire, child, dict(ctx.holder))
         try:
-            known = store.state(child)
+            self._share_budget(lease, store.state(child))
         except NotFound:
             create.run(ctx.parts, lease, self._request(task))
-        else:
-            self._share_budget(lease, known)
-        state = await launch.carry_on(ctx.parts, lease, ctx.holder, lambda _fact, _state: None, above=ctx)
+        state = await self._carried_on(task, lease)
         if state.waiting is not None:
             self.crew.waits[task] = state
             return
-        spent = state.spent
-        ctx.journal.append(
-            ev.SubagentReturned(
-                task=task,
-                child_run=child,
-                status=state.status.value,
-                head=state.head,
-                message=_why(state),
-                usage={"tokens": spent.tokens, "cost_usd": spent.cost_usd, "attempts": spent.attempts},
-            )
-        )
+        overdue = Reason.TIMEOUT if state.cancelling == Reason.TIMEOUT else None
+        ctx.journal.append(ending.returned(task, state, _why(state), overdue))
+
+    async def _carried_on(self, task: TaskId, lease: Lease) -> RunState:
+        """The nested run at its end, or waiting; its parent's time limit and a fault that is its own end it early."""
+        ctx, known = self.ctx, self.ctx.parts.store.state(lease.run_id)
+        if known.cancelling is not None:  # a coordinator died while or after it ended the run
+            if not known.ended:
+                return await ending.end(ctx.parts, lease, ctx.holder, _unwatched, why="", above=ctx)
+            ctx.parts.store.release(lease)
+            return known
+        limit_ms = ctx.contract(task).execution.attempt_timeout_ms
+        try:
+            async with asyncio.timeout(None if known.ended else (limit_ms - known.spent.wall_ms) / 1000):
+                return await launch.carry_on(ctx.parts, lease, ctx.holder, _unwatched, above=ctx)
+        except TimeoutError:
+            reason, why = Reason.TIMEOUT, f"step {task} did not end within {duration.text(limit_ms)}"
+        except EnvironmentProblem as error:
+            if _is_of_the_machine(error):
+                raise
+            reason, why = Reason.STOPPED, error.message
+        lease = ctx.parts.store.acquire(lease.run_id, dict(ctx.holder))
+        return await ending.end(ctx.parts, lease, ctx.holder, _unwatched, why=why, reason=reason, above=ctx)
 
     def _request(self, task: TaskId) -> create.Request:
         ctx, step = self.ctx, self.ctx.step(task)
@@ -98,3 +110,13 @@ def _why(state: RunState) -> str:
         return f"{len(state.steps)} of {len(state.steps)} steps merged"
     first = failed[0]
     return f"step {first.task_id} failed: {first.close_reason}: {first.message}"
+
+
+def _is_of_the_machine(error: EnvironmentProblem) -> bool:
+    """Whether the whole run is hit and not the nested one: its store, or a disk, memory or descriptors that ran out."""
+    cause = error.__cause__
+    return isinstance(error, StoreFailed) or (isinstance(cause, OSError) and cause.errno in MACHINE_FAULTS)
+
+
+def _unwatched(_fact: ev.Fact, _state: RunState) -> None:
+    """A nested run is looked at through its parent."""
