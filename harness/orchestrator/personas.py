@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from harness.model.contract import Caps
@@ -13,7 +15,7 @@ __all__ = ["ERROR_FALLBACK", "PARENT", "PERFORM_TASK", "PLANNER", "RECOVERY", "S
 
 
 def table(overrides: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Caps by persona: `personas.toml`, where the user's settings say nothing else."""
+    """Caps by persona: `personas.json`, where the user's settings say nothing else."""
     names = [*_defaults(), *(name for name in overrides if name not in _defaults())]
     return {name: {**_defaults().get(name, {}), **overrides.get(name, {})} for name in names}
 
@@ -28,8 +30,4 @@ def caps(contract_caps: Mapping[str, Caps], persona: str) -> Caps | None:
 
 @cache
 def _defaults() -> dict[str, dict[str, Any]]:
-    import tomllib  # noqa: PLC0415 - only where a run is made
-    from importlib import resources  # noqa: PLC0415 - as above
-
-    file = resources.files("harness.orchestrator").joinpath("personas.toml")
-    return parse(tomllib.loads(file.read_text(encoding="utf-8")))
+    return parse(json.loads(Path(__file__).with_name("personas.json").read_text(encoding="utf-8")))

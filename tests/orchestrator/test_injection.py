@@ -105,7 +105,7 @@ def test_a_split_that_was_talked_into_more_is_refused() -> None:
 
 
 def test_an_analysis_cannot_spawn_or_arm_what_the_contract_forbids() -> None:
-    """Without the right to spawn nobody is asked; with it, only allowed tools are recommended."""
+    """Without the right to spawn nobody is asked; with it, only allowed tools are recommended, and `delegate`, which it then may."""
     forbidden = contract(description=ORDER * 50, depth=0)
     found = asyncio.run(analysis.analyse(Mind().asking(), forbidden, "auto", paths=(), depth=0, max_depth=0))
     assert found.decision is Decision.EXECUTE
@@ -113,7 +113,7 @@ def test_an_analysis_cannot_spawn_or_arm_what_the_contract_forbids() -> None:
     found = asyncio.run(
         analysis.analyse(mind.asking(), contract(description=ORDER * 50), "auto", paths=(), depth=0, max_depth=1)
     )
-    assert found.recommended_tools == ("read_file",)
+    assert found.recommended_tools == ("read_file", "delegate")
 
 
 def test_a_report_cannot_change_the_outcome() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from typing import Annotated, Any
 
 from harness.cli import options, output
 from harness.cli.declare import App, Option
@@ -28,7 +28,10 @@ def register(app: App) -> None:
         if yes and not mcp_file.trusted(found, os.environ):
             mcp_file.trust(found, os.environ)
         trusted = mcp_file.trusted(found, os.environ)
-        servers = [{"name": name, "command": server.argv} for name, server in sorted(found.servers.items())]
+        servers: list[dict[str, Any]] = [
+            {"name": name, "command": [server.command, *server.args], "cwd": server.cwd}
+            for name, server in sorted(found.servers.items())
+        ]
         if as_json:
             enable = {name: list(tools) for name, tools in found.enable.items()}
             left = [{"name": name, "reason": reason} for name, reason in sorted(found.skipped.items())]
@@ -37,7 +40,8 @@ def register(app: App) -> None:
             )
             return
         for server in servers:
-            output.line(f"{server['name']:<12} {' '.join(server['command'])}")
+            place = f" (in {server['cwd']})" if server["cwd"] else ""
+            output.line(f"{server['name']:<12} {' '.join(server['command'])}{place}")
         for name, reason in sorted(found.skipped.items()):
             output.line(f"{name:<12} skipped: {reason}")
         for name, enabled in found.enable.items():
