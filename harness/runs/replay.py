@@ -6,9 +6,10 @@ import os
 import shutil
 from pathlib import Path
 
+from harness.config import reading
 from harness.engine import reports
-from harness.errors import UsageError
-from harness.model import nesting
+from harness.errors import NotFound, UsageError
+from harness.model import limits, nesting
 from harness.model.ids import RunId
 from harness.model.plan import Plan
 from harness.model.state import RunState
@@ -18,7 +19,13 @@ from harness.wiring import Project
 
 def fitting(path: Path, plan: Plan) -> str:
     """The digest of the recording; raises UsageError, naming the first difference, when it is of another plan."""
-    file = RecordingFile.open(path)
+    try:
+        with reading.opened(path, limits.RECORDING_BYTES):
+            file = RecordingFile.open(path)
+    except reading.Unreadable as error:
+        if error.missing:
+            raise NotFound(f"there is no recording {path}", hint="make one with `orchestrix record`") from error
+        raise UsageError(f"{path} {error}", hint="give --replay a file that `orchestrix record` wrote") from error
     why = file.recording.misfit([nesting.contract(plan, idx, "replayed", "auto") for idx in range(len(plan.steps))])
     if why:
         raise UsageError(f"{path} does not fit the plan: {why}", hint="`unzip -p FILE plan.json` prints its own plan")
