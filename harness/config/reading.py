@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 STDIN = "-"
 
@@ -23,9 +26,7 @@ def text(path: str | Path, limit: int) -> tuple[str, bytes]:
 
     Raises Unreadable.
     """
-    raw = sys.stdin.buffer.read(limit + 1) if str(path) == STDIN else _regular(path, limit + 1)
-    if len(raw) > limit:
-        raise Unreadable(f"is larger than {limit} bytes")
+    raw = content(path, limit)
     try:
         return raw.decode("utf-8-sig"), raw
     except UnicodeDecodeError as error:
@@ -33,25 +34,49 @@ def text(path: str | Path, limit: int) -> tuple[str, bytes]:
         raise Unreadable(f"is not UTF-8: byte 0x{raw[error.start]:02x} on line {line}") from error
 
 
-def _regular(path: str | Path, size: int) -> bytes:
+def content(path: str | Path, limit: int) -> bytes:
+    """The file as bytes; `-` is standard input; raises Unreadable."""
+    if str(path) == STDIN:
+        raw = sys.stdin.buffer.read(limit + 1)
+    else:
+        with opened(path, limit) as file:
+            try:
+                raw = file.read(limit + 1)
+            except OSError as error:
+                raise Unreadable(f"cannot be read: {error.strerror}") from error
+    if len(raw) > limit:
+        raise Unreadable(f"is larger than {limit} bytes")
+    return raw
+
+
+@contextmanager
+def opened(path: str | Path, limit: int) -> Iterator[BinaryIO]:
+    """A regular file of at most this size, for reading; raises Unreadable at once for anything else."""
+    handle = _handle(path)
+    try:
+        _check(os.fstat(handle), limit)
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            yield file
+    finally:
+        os.close(handle)
+
+
+def _check(found: os.stat_result, limit: int) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise Unreadable("is a directory")
+    if not stat.S_ISREG(found.st_mode):
+        raise Unreadable(f"is not a regular file; to read from a pipe, give {STDIN} and redirect it")
+    if found.st_size > limit:
+        raise Unreadable(f"is larger than {limit} bytes")
+
+
+def _handle(path: str | Path) -> int:
     try:
         # Without O_NONBLOCK, opening a pipe that nobody writes to never returns.
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except FileNotFoundError as error:
         raise Unreadable("does not exist", missing=True) from error
     except OSError as error:
         raise Unreadable(f"cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise Unreadable("has a NUL character in its name") from error
-    try:
-        mode = os.fstat(handle).st_mode
-        if stat.S_ISDIR(mode):
-            raise Unreadable("is a directory")
-        if not stat.S_ISREG(mode):
-            raise Unreadable(f"is not a regular file; to read from a pipe, give {STDIN} and redirect it")
-        with os.fdopen(handle, "rb", closefd=False) as file:
-            return file.read(size)
-    except OSError as error:
-        raise Unreadable(f"cannot be read: {error.strerror}") from error
-    finally:
-        os.close(handle)

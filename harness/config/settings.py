@@ -135,6 +135,12 @@ def load(root: Path | None, flags: Mapping[str, Any], environ: Mapping[str, str]
     )
 
 
+def is_configured(root: Path, environ: Mapping[str, str]) -> bool:
+    """Whether anything but the defaults can hold for a checkout; reads no file."""
+    files = (_user_file(environ), root / PROJECT_FILE)
+    return any(name.startswith("ORCHESTRIX_") for name in environ) or any(path.exists() for path in files)
+
+
 def _field(key: str) -> str:
     return key.replace(".", "_") + ("_ms" if key in _DURATIONS else "")
 

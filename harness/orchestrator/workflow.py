@@ -13,9 +13,11 @@ from typing import Any, Final, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from harness import __version__
+from harness.config import reading
 from harness.engine import reports
 from harness.errors import UsageError
 from harness.model import events as ev
+from harness.model import limits
 from harness.model.ids import RunId, TaskId
 from harness.model.lifecycle import RunStatus, State
 from harness.model.state import RunState, StepState
@@ -118,8 +120,10 @@ class WorkflowStateModel(BaseModel):
     def load_checkpoint(cls, path: Path) -> WorkflowStateModel:
         """Raises UsageError for a file that is no checkpoint, or one of a version that is not known here."""
         try:
-            data = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
-        except (OSError, ValueError) as error:
+            data = json.loads(reading.content(path, limits.CHECKPOINT_BYTES).decode("utf-8", "surrogatepass"))
+        except reading.Unreadable as error:
+            raise UsageError(f"{path} {error}", hint="give the checkpoint's file itself") from error
+        except (ValueError, RecursionError) as error:
             raise UsageError(f"{path} cannot be read as a checkpoint: {error}", hint="give the file itself") from error
         try:
             return cls.model_validate(_migrated(data, path))

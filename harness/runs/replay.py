@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from harness.config import reading
 from harness.engine import reports
-from harness.errors import UsageError
-from harness.model import nesting
+from harness.errors import NotFound, UsageError
+from harness.model import limits, nesting
 from harness.model.contract import Caps
 from harness.model.ids import RunId
 from harness.model.personas import PERFORM_TASK, capped
@@ -22,7 +23,13 @@ from harness.wiring import Project
 
 def fitting(path: Path, plan: Plan, caps: Mapping[str, Mapping[str, Any]]) -> str:
     """The digest of the recording; raises UsageError, naming the first difference, when it is of another plan."""
-    file = RecordingFile.open(path)
+    try:
+        with reading.opened(path, limits.RECORDING_BYTES):
+            file = RecordingFile.open(path)
+    except reading.Unreadable as error:
+        if error.missing:
+            raise NotFound(f"there is no recording {path}", hint="make one with `orchestrix record`") from error
+        raise UsageError(f"{path} {error}", hint="give --replay a file that `orchestrix record` wrote") from error
     bound = Caps.model_validate(dict(caps.get(PERFORM_TASK, {})))
     contracts = [capped(nesting.contract(plan, idx, "replayed", "auto"), bound) for idx in range(len(plan.steps))]
     why = file.recording.misfit(contracts)

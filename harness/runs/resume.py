@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from pathlib import Path
 
+from harness.config import reading
 from harness.engine import ending, record, signals
 from harness.engine.journal import Watch
 from harness.errors import UsageError
 from harness.model import events as ev
+from harness.model import limits
 from harness.model.ids import RunId
 from harness.model.lifecycle import RunStatus
 from harness.model.state import RunState
@@ -55,9 +56,11 @@ def resume(
 
 def _changed_plan(state: RunState) -> str | None:
     """The new digest of a plan file that is there and differs; the log has the plan, so a missing file is no harm."""
+    if state.plan_path in ("", reading.STDIN):
+        return None
     try:
-        digest = hashlib.sha256(Path(state.plan_path).read_bytes()).hexdigest()
-    except OSError:
+        digest = hashlib.sha256(reading.content(state.plan_path, limits.PLAN_BYTES)).hexdigest()
+    except reading.Unreadable:
         return None
     return None if digest == state.plan_digest else digest
 

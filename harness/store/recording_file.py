@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -22,6 +24,17 @@ from harness.model.recording import Recording
 _MANIFEST, _PLAN = "recording.json", "plan.json"
 _MIDNIGHT = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can hold
 _HINT = "make it again with `orchestrix record`"
+# What the library raises for a file that is damaged, encrypted or packed in a way that it does not know.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    OSError,
+    EOFError,
+    KeyError,
+    ValueError,
+    RuntimeError,
+)
 
 
 def write(path: Path, recording: Recording, plan: Mapping[str, Any], parts: Iterable[tuple[str, bytes]]) -> None:
@@ -62,7 +75,7 @@ class RecordingFile:
                 return cls(path, Recording.model_validate_json(file.read(_MANIFEST)))
         except FileNotFoundError as error:
             raise NotFound(f"there is no recording {path}", hint=_HINT) from error
-        except (zipfile.BadZipFile, KeyError, ValidationError, OSError) as error:
+        except (*_DAMAGE, ValidationError) as error:
             raise _broken(path, error) from error
 
     @property
@@ -75,7 +88,7 @@ class RecordingFile:
         try:
             with zipfile.ZipFile(self._path) as file:
                 return file.read(name)
-        except (zipfile.BadZipFile, KeyError, OSError) as error:
+        except _DAMAGE as error:
             raise _broken(self._path, error) from error
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -196,8 +197,11 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 def _text(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return file.read(_BYTES).decode("utf-8", "surrogateescape")
+        # Without O_NONBLOCK, opening a pipe that nobody writes to never returns.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            regular = stat.S_ISREG(os.fstat(handle).st_mode)
+            return file.read(_BYTES).decode("utf-8", "surrogateescape") if regular else ""
     except OSError:
         return ""
 

@@ -63,13 +63,11 @@ WHOLE = {
 def test_a_signal_stops_the_run_in_order(
     bench: Workbench, word: str, sandbox: str, number: signal.Signals, code: int
 ) -> None:
-    """Within 10 seconds: no child is left, the work is kept, the status is `cancelled`, resume ends in the same tree."""
+    """Soon: no child is left, the work is kept, the status is `cancelled`, resume ends in the same tree."""
     with started(bench, *plan(bench, word, sandbox)) as run:
         until_running(run, word)
-        began = time.monotonic()
         run.send(number)
-        stopped = run.end()
-        assert time.monotonic() - began < 10
+        stopped = run.end_soon()
     assert stopped.code == code
     assert stopped.envelope["error"]["code"] == "interrupted"
     assert marked(word) == []
@@ -182,7 +180,5 @@ def test_a_stop_between_attempts_does_not_wait_for_the_pause(bench: Workbench) -
     with started(bench, *args, env={"ORCHESTRIX_BACKOFF_BASE": "5m"}) as run:
         run.until_logged("attempt.finished")
         wait_until(lambda: "workspace.removed" in bench.types("0"), "the pause")
-        began = time.monotonic()
         run.send(signal.SIGTERM)
-        assert run.end().code == 143
-        assert time.monotonic() - began < 10
+        assert run.end_soon().code == 143

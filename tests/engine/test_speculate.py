@@ -190,10 +190,8 @@ def test_a_stop_leaves_no_gate_and_the_resume_goes_on_ahead(bench: Workbench, sa
     args = run_plan(bench, part(0), part(1, gate), part(2, gate), flags=("--sandbox", sandbox, *AHEAD))
     with started(bench, *args) as run:
         run.until_logged("attempt.process_started", purpose="check", count=5)
-        began = time.monotonic()
         run.send(signal.SIGTERM)
-        assert run.end().code == 143
-        assert time.monotonic() - began < 10
+        assert run.end_soon().code == 143
     assert speculated(bench) == [("speculated", "2"), ("discarded", "2")]
     assert left_over() == []
     (bench.root / "gate").touch()

@@ -65,6 +65,7 @@ class Coordinator:
     def __init__(self, bench: Workbench, process: subprocess.Popen[str]) -> None:
         self.bench = bench
         self.process = process
+        self._began = time.monotonic()
 
     @property
     def pid(self) -> int:
@@ -104,6 +105,14 @@ class Coordinator:
 
     def send(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
+
+    def end_soon(self) -> Result:
+        """Waits for its end, which must not take longer than ten times what it took to come here."""
+        came = time.monotonic() - self._began
+        result = self.end()
+        took = time.monotonic() - self._began - came
+        assert took < 10 * came, f"it took {took:.1f} s to end what took {came:.1f} s to begin"
+        return result
 
     def end(self) -> Result:
         """Waits for its end."""
