@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.config.acp_program import SERVICES
-from harness.model import duration, error_actions, globs, limits, personas
+from harness.model import duration, error_actions, globs, limits
 from harness.model.late import dataclass
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
@@ -169,6 +169,12 @@ def _pairs(text: str) -> dict[str, str]:
     return dict(part.partition("=")[::2] for part in _commas(text))
 
 
+def _personas(value: Any) -> Any:
+    from harness.model import personas  # noqa: PLC0415 - contracts come with it, which few commands need
+
+    return personas.parse(value)
+
+
 def _table(text: str) -> Any:
     import json  # noqa: PLC0415 - rarely set in the environment
 
@@ -230,7 +236,7 @@ KINDS: dict[str, Kind] = {
         limits.CHECKPOINT_MS, _milliseconds, str, "time between checkpoints of a run that goes on"
     ),
     "errors": Kind({}, error_actions.parse, _pairs, "what each kind of error leads to"),
-    "personas": Kind({}, personas.parse, _table, "what each persona may use at most", personal=True),
+    "personas": Kind({}, _personas, _table, "what each persona may use at most", personal=True),
     "budget.tokens": Kind(None, _whole(1, 10**12), _number, "tokens that a run may use"),
     "budget.cost_usd": Kind(None, _amount, _decimal, "money that a run may use, where prices are known"),
     "budget.attempts": Kind(None, _whole(1, 10**6), _number, "attempts that a run may make, nested ones included"),

@@ -125,8 +125,9 @@ async def close(ctx: Context, task: TaskId, *then: ev.Fact) -> None:
 
 async def _drop_branch(ctx: Context, task: TaskId) -> None:
     """The branch of a step that is merged, or that did nothing, holds nothing that is not elsewhere."""
+    step = ctx.step(task)
     at = await ctx.offload(ctx.parts.vcs.read_ref, ctx.branch(task))
-    if at is not None and at == ctx.step(task).commit:
+    if at is not None and at in (step.commit, step.start_point):
         failpoints.hit("before:branch_removal")
         await ctx.offload(ctx.parts.vcs.delete_ref, ctx.branch(task), at)
         failpoints.hit("after:branch_removal")

@@ -24,12 +24,18 @@ def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
 
 
 def test_the_first_commands_work_from_the_wheel(desk: Desk) -> None:
-    """Demo, then what the README says to type: init, validate, run, report, land."""
+    """Demo, then what the README says to type: it moves no branch. A plan with a change is landed and taken back."""
     desk.says("orchestrix", "demo", str(desk.root / "home/demo"))
-    plan = ".orchestrix/plan.yaml"
+    plan, before = ".orchestrix/plan.yaml", desk.says("git", "rev-parse", "main")
     for words in (("init",), ("validate", plan), ("run", plan), ("report", "--step", "0"), ("land",)):
+        assert desk.says("orchestrix", *words)
+    assert desk.says("git", "rev-parse", "main") == before
+    change = {"title": "greet", "actions": [{"write_file": {"path": "hello.txt", "content": "hello\n"}}]}
+    for words in (("run", desk.plans(change)), ("land",)):
         assert desk.says("orchestrix", *words)
     state = json.loads(desk.says("orchestrix", "status", "latest", "--json"))["data"]
     assert state["status"] == "succeeded"
     assert state["landed"] == desk.says("git", "rev-parse", "main").strip()
+    assert desk.says("orchestrix", "undo")
+    assert desk.says("git", "rev-parse", "main") == before
     assert desk.says("python", "-c", "import harness; print(harness.__file__)").startswith(str(desk.programs.parent))

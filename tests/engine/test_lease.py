@@ -39,7 +39,7 @@ def test_a_live_run_is_busy_for_everybody_else(bench: Workbench) -> None:
             assert (error["holder"]["pid"], error["holder"]["host"]) == (first.pid, platform.node())
             assert f"process {first.pid} on {platform.node()}" in error["message"]
         assert bench.call("status", "r1", "--json").data["status"] == "running"
-        assert bench.call("retry", "r1", "0").code == 2
+        assert bench.call("retry", "r1", "0").code == 6
         (bench.root / "gate").touch()
         assert first.end().reasons == ["merged"]
     assert attempts(bench) == {"0": 1}

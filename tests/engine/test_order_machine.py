@@ -200,7 +200,7 @@ class OrderMachine(RuleBasedStateMachine):
             processes=TableOfPrograms(),
             clock=SystemClock(),
             agent=lambda _name: self.agent,
-            make_tools=lambda *_: None,  # type: ignore[arg-type, return-value]  # this agent uses none
+            make_tools=lambda *_, **__: None,  # type: ignore[arg-type, return-value]  # this agent uses none
             prompt=lambda _contract, _previous, _sparse: "",
             environment=lambda _passed: {},
             runs_dir=self.bench.root / "runs",

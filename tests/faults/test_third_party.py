@@ -56,8 +56,8 @@ def test_a_workspace_deleted_under_a_step_costs_an_attempt_and_no_more(bench: Wo
 
 def test_an_overlay_deleted_under_a_step_costs_an_attempt_and_no_more(bench: Workbench) -> None:
     """Outside it is an empty directory; without it the mount is gone, and only the step's own sandbox still has it."""
-    wait = 'until [ -e "$shared/go" ]; do sleep 0.02; done'
-    script = f'shared="$(git rev-parse --git-common-dir)"; echo held > held.txt; touch {UP}; {wait}; rm {UP}'
+    wait = f'until [ -e "{bench.files}/.git/go" ]; do sleep 0.02; done'
+    script = f"echo held > held.txt; touch {UP}; {wait}; rm {UP}"
     waiting = shell(script, owns=["held.txt"])
     bench.plan(waiting, write("after.txt", "after\n", needs=[0]))
     run = LiveRun(bench, "--sandbox", "bwrap", "--workspace", "overlay")

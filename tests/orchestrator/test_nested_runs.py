@@ -159,7 +159,7 @@ def test_caps_of_personas_bind_and_are_written_into_the_contract(bench: Workbenc
     child = shell("echo a > p/a.txt", owns=["p/a.txt"], setup=["mkdir -p p"], timeout="40s")
     done = bench.run(
         shell("echo x > x.txt; exit 3", owns=["x.txt"], retries=1),
-        parent(child, owns=["p/**"]),
+        parent(child, owns=["p/**"], timeout="40s"),
         flags=("--run-id", "r1"),
     )
     assert done.reasons == ["contract_refused", "merged"]

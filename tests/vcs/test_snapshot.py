@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from harness import namespace
 from harness.model.changes import Change, Kind, Workspace
 from harness.model.ids import CommitId, TaskId, work_branch
 from harness.vcs.repository import Repository
-from tests.vcs.conftest import RUN, Checkout, as_a_mere_user
+from tests.vcs.conftest import RUN, Checkout, as_a_mere_user, recorded
 
 BRANCH = work_branch(RUN, TaskId("0"))
 
@@ -486,7 +487,8 @@ def test_settings_that_depend_on_where_the_repository_is_hold_in_a_workspace(
     assert checkout.git("config", "core.eol", cwd=workspace.path) == "crlf"
     (workspace.path / "f").write_text("f")
     for args in (("add", "f"), ("commit", "--quiet", "--message", "own")):
-        subprocess.run(["git", *args], cwd=workspace.path, check=True)
+        where = recorded(workspace.path)
+        subprocess.run([*namespace.entry(where), "git", "-C", where, *args], check=True)
     assert checkout.git("log", "-1", "--format=%an %ae", cwd=workspace.path) == "Worker w@example.org"
     assert (workspace.path / ".git-hooked").is_file()
 
@@ -549,7 +551,7 @@ def test_git_in_a_workspace_sees_what_it_saw_in_a_worktree(checkout: Checkout, v
     git("branch", "--delete", "--force", "main", "loose")
     git("tag", "--delete", "v1")
     git("gc", "--quiet", "--prune=now")
-    git("worktree", "add", "--quiet", "--detach", str(workspace.path.parent / "second"))
+    git("worktree", "add", "--quiet", "--detach", str(recorded(workspace.path).parent / "second"))
     assert (checkout.git("for-each-ref"), (checkout.root / ".git" / "config").read_text()) == before
     checkout.git("gc", "--quiet", "--prune=now")
     assert git("fsck", "--no-dangling") == ""
