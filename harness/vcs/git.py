@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -269,6 +270,17 @@ def scrubbed() -> dict[str, str]:
 def config_variables() -> dict[str, str]:
     """Where the caller says that the user's own git config is."""
     return {name: os.environ[name] for name in _CONFIG_VARIABLES if name in os.environ}
+
+
+@contextmanager
+def many_descriptors() -> Iterator[None]:
+    """Lets git open as many files at once as the system allows: it holds each folder open on its way into the next."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def ask(*args: str, cwd: Path) -> Answer:

@@ -10,6 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
@@ -17,10 +18,11 @@ from pathlib import Path
 from pygit2.enums import FileMode
 
 from harness import namespace
+from harness.model import limits
 from harness.model.ids import TreeId
 from harness.model.late import dataclass
 from harness.vcs import strict, submodules, survey, trees
-from harness.vcs.git import Answer, Git, text
+from harness.vcs.git import Answer, Git, many_descriptors, text
 from harness.vcs.ignored import Ignored
 from harness.vcs.private import PrivateDir
 from harness.vcs.strict import Problem, Strict
@@ -89,6 +91,10 @@ class _Snapshot:
 
     def take(self) -> Taken:
         seen = self._look()
+        with many_descriptors() if seen.depth > limits.PATH_DEPTH else nullcontext():
+            return self._taken(seen)
+
+    def _taken(self, seen: Survey) -> Taken:
         nested = [path for path in seen.nested if path not in self._gitlinks]
         apart = [*nested, *self._gitlinks]
         answer = self._add(apart, seen.special)

@@ -33,6 +33,8 @@ class Survey:
     """Regular files and links in nested repositories and submodules, less those in a `.git`."""
     special: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
+    depth: int = 0
+    """Of folders in each other."""
 
 
 def tree(root: Path, submodules: Collection[str] = ()) -> Survey:
@@ -55,6 +57,7 @@ def tree(root: Path, submodules: Collection[str] = ()) -> Survey:
                 seen.nested.append(directory)
             nested = True
         nested = nested or directory in submodules
+        seen.depth = max(seen.depth, directory.count("/"))
         for entry in entries:
             path = f"{directory}/{entry.name}" if directory else entry.name
             if entry.name == ".git":

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.parts import missing
+from support.parts import missing, needs_root
 from support.workbench import Workbench, shell, write
 
 
@@ -17,6 +17,7 @@ def immutable(tmp_path: Path) -> Iterator[None]:
     probe = tmp_path / "probe"
     probe.touch()
     if subprocess.run(["chattr", "+i", probe], capture_output=True, check=False).returncode:
+        needs_root("only root can make files immutable")
         missing("files cannot be made immutable here")
     yield
     subprocess.run(["chattr", "-R", "-i", tmp_path], capture_output=True, check=False)
