@@ -83,8 +83,9 @@ def unmount(place: Place) -> bool:
     """Whether there was anything to unmount; the changes stay in the upper directory."""
     if not namespace.unmount(str(place.tree)):
         return False
-    with suppress(OSError):  # the kernel closes it even to its owner, whose own tools would stumble over it
-        os.chmod(f"{place.work}/work", 0o700)  # noqa: PTH101 - as in `mount`
+    with suppress(OSError):  # the kernel closes them even to their owner, whose own tools would stumble over them
+        for folder in ("work", "work/incompat", "work/incompat/volatile"):
+            os.chmod(f"{place.work}/{folder}", 0o700)  # noqa: PTH101 - as in `mount`
     return True
 
 
