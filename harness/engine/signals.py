@@ -11,9 +11,10 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 
+from harness.engine import event_loop
 from harness.errors import Exit, Interrupted
 
 T = TypeVar("T")
@@ -23,8 +24,8 @@ _HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def run(main: Coroutine[Any, Any, T]) -> T:
     """Runs to the end; a signal cancels it and becomes Interrupted with exit 130 or 143."""
     ears = _Ears()
-    with _heard(ears):
-        return asyncio.run(_guarded(main, ears))
+    with closing(main), _heard(ears):
+        return event_loop.run(_guarded(main, ears))
 
 
 class _Ears:

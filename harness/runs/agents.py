@@ -10,6 +10,7 @@ from typing import Any
 from harness.agents import detect
 from harness.agents.conformance.check import Claim, check
 from harness.agents.profile import Profile
+from harness.engine import event_loop
 from harness.errors import NotFound, UsageError
 from harness.model.late import dataclass
 from harness.ports import Processes
@@ -35,7 +36,7 @@ class Row:
 
 def rows(project: Project) -> list[Row]:
     """Every agent that a plan can name; programs with a profile are asked for their version, all at once."""
-    return asyncio.run(_rows(project))
+    return event_loop.run(_rows(project))
 
 
 async def _rows(project: Project) -> list[Row]:
@@ -67,7 +68,7 @@ def claims(project: Project, name: str, told: Callable[[Claim], None]) -> list[C
     profile = project.agents.profile(name)
     if profile is None:
         raise UsageError(f"the agent {name!r:.80} has no profile to check", hint="see `orchestrix agents`")
-    return asyncio.run(_claims(project, profile, told))
+    return event_loop.run(_claims(project, profile, told))
 
 
 async def _claims(project: Project, profile: Profile, told: Callable[[Claim], None]) -> list[Claim]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import platform
 from collections.abc import Callable, Iterator
@@ -10,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from harness.engine import event_loop
 from harness.errors import ModelFailed, OrchestrixError
 from harness.model import limits
 from harness.model.late import dataclass
@@ -105,7 +105,7 @@ def _model(project: Project, *, ask: bool) -> Iterator[Finding]:
         )
         return
     try:
-        turn = asyncio.run(
+        turn = event_loop.run(
             project.model.converse(
                 "You are asked whether you can be reached.",
                 [Message("user", "Answer with one word.")],

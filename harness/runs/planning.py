@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
-from harness.engine import reports
+from harness.engine import event_loop, reports
 from harness.errors import EnvironmentProblem, UsageError
 from harness.model import limits
 from harness.model.contract import DEFAULT_TOOLS
@@ -60,7 +59,7 @@ def plan(project: Project, goal: str, terms: Terms, base: str | None) -> Planned
     asking = Asking(project.model, timeout_ms=project.settings.model_timeout_ms)
     vcs = project.repository
     repository = survey(vcs, vcs.resolve(base or "HEAD"))
-    return asyncio.run(planner.plan(asking, goal, within, repository=repository, context=terms.context))
+    return event_loop.run(planner.plan(asking, goal, within, repository=repository, context=terms.context))
 
 
 def refuse_taken(path: Path, *, force: bool) -> None:

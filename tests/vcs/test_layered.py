@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import random
 import shutil
@@ -173,6 +174,7 @@ def test_a_shared_checkout_that_somebody_wrote_to_is_made_again(
         other.open_workspace(RunId("r2"), "1", vcs.resolve("HEAD"), None)
     vcs.forget_run(RUN)
     del vcs
+    gc.collect()  # closes its descriptors: contextlib leaves cycles that hold it on some Pythons
     workspace = other.open_workspace(RunId("r2"), "1", other.resolve("HEAD"), None)
     assert not (workspace.path / "planted").exists()
 
@@ -275,6 +277,7 @@ def test_shared_checkouts_go_when_they_take_too_much_room(
     assert len(list(folder.glob("*/tree"))) == 2
     old.forget_run(RUN)
     del old
+    gc.collect()  # as above
     new.forget_run(RunId("r2"))
     assert len(list(folder.glob("*/tree"))) == 1
 
