@@ -28,7 +28,7 @@ _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from harness.namespace_holder import main; main(int(sys.argv[2]))"
 )
 _GONE = "the process that holds the mounts has ended"
-_lock = threading.Lock()
+_lock = threading.RLock()
 _trees: dict[str, _Mount] = {}
 """What is mounted, by the path that it was asked for and by the one that this leads to."""
 
@@ -137,9 +137,9 @@ def mount(kind: str, target: str, options: str) -> None:
             holder.end()
             holder = None
         holder = _Present.holder = holder or _Holder()
-    made = _Mount(holder, os.path.realpath(target))
-    holder.ask(kind, target, options)
-    _trees[target] = _trees[made.place] = made
+        made = _Mount(holder, os.path.realpath(target))
+        holder.ask(kind, target, options)  # until it is in the list, `restart` of another thread would end the holder
+        _trees[target] = _trees[made.place] = made
 
 
 def unmount(target: str) -> bool:
@@ -220,7 +220,7 @@ def _mount_of(path: str) -> tuple[_Mount | None, str]:
 
 def _known() -> set[_Holder]:
     present = () if _Present.holder is None else (_Present.holder,)
-    return {*present, *(found.holder for found in _trees.values())}
+    return {*present, *(found.holder for found in list(_trees.values()))}
 
 
 def _end() -> None:
@@ -230,7 +230,7 @@ def _end() -> None:
 
 def _after_fork() -> None:
     global _lock  # noqa: PLW0603 - another thread of the parent may have held it
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     for holder in _known():
         holder.forget()
     _Present.holder = None

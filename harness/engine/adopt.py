@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from harness.engine import delegate, gate, judgement, keep, tripwire, workspaces
+from harness.engine import delegate, gate, judgement, keep, tripwire
 from harness.engine.context import Context
-from harness.engine.execute import StepExecute
 from harness.model import events as ev
 from harness.model.changes import Change, Snapshot
 from harness.model.ids import CommitId, TaskId
@@ -65,14 +64,12 @@ async def _verdict(ctx: Context, task: TaskId, taken: Snapshot) -> Failure | Non
     )
     if failure is not None or not contract.checks:
         return failure
-    async with workspaces.temporary(ctx, task, taken.commit, "nested") as workspace:
-        execute = StepExecute(ctx, task, _number(ctx, task), workspace, contract, f"step-{task}-nested")
-        ctx.in_flight.add(task)
-        try:
-            failure = await gate.setup(execute) or await gate.checks(execute, taken.tree, "workspace")
-            await tripwire.look(ctx)
-        finally:
-            ctx.in_flight.discard(task)
+    ctx.in_flight.add(task)
+    try:
+        failure = await gate.checks_apart(ctx, task, taken.commit, taken.tree, "nested")
+        await tripwire.look(ctx)
+    finally:
+        ctx.in_flight.discard(task)
     return tripwire.verdict(ctx, task) or failure
 
 

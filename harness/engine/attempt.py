@@ -14,7 +14,7 @@ from harness.checks.account import Account
 from harness.engine import gate, judgement, keep, race, tripwire, workspaces
 from harness.engine.context import Context
 from harness.engine.execute import StepExecute
-from harness.errors import ContractViolation, SnapshotFailed, ToolFailed
+from harness.errors import ContractViolation, EnvironmentProblem, SnapshotFailed, ToolFailed
 from harness.model import duration, limits, personas
 from harness.model import events as ev
 from harness.model import usage as usages
@@ -106,7 +106,26 @@ async def _raced(first: _Try, previous: str | None) -> tuple[_Try, Failure | Non
 
 
 async def _judged(this: _Try, previous: str | None) -> Failure | None:
-    """The work, its snapshot and the verdict on it."""
+    """The work, its snapshot and the verdict on it; a workspace that is taken away meanwhile is the step's failure."""
+    try:
+        return await _judged_work(this, previous)
+    except (EnvironmentProblem, OSError) as error:
+        if not workspaces.vanished(this.execute.workspace.path, error):
+            raise
+        return await _lost(this)
+
+
+async def _lost(this: _Try) -> Failure:
+    this.ctx.in_flight.add(this.task)
+    try:
+        await tripwire.look(this.ctx)
+    finally:
+        this.ctx.in_flight.discard(this.task)
+    words = f"step {this.task} removed or replaced its own workspace: nothing can be taken from it"
+    return tripwire.verdict(this.ctx, this.task) or Failure(Reason.AGENT_FAILED, words)
+
+
+async def _judged_work(this: _Try, previous: str | None) -> Failure | None:
     ctx, task, workspace = this.ctx, this.task, this.execute.workspace
     ctx.in_flight.add(task)
     try:
@@ -115,13 +134,14 @@ async def _judged(this: _Try, previous: str | None) -> Failure | None:
     finally:
         ctx.in_flight.discard(task)
     if not workspaces.stands(workspace.path):
-        words = f"step {task} removed or replaced its own workspace: nothing can be taken from it"
-        return tripwire.verdict(ctx, task) or Failure(Reason.AGENT_FAILED, words)
+        return await _lost(this)
     try:
         this.taken = await keep.snapshot(ctx, task, this.number, workspace, candidate=this.candidate)
     except SnapshotFailed as failed:
         reason = Reason.LIMIT_EXCEEDED if failed.details["overtime"] else Reason.CONTENT_REFUSED
         return tripwire.verdict(ctx, task) or this.outcome.failure or Failure(reason, failed.message, hint=failed.hint)
+    if not workspaces.stands(workspace.path):  # what was taken may lack what went first
+        return await _lost(this)
     this.account = await ctx.offload(accounts.read, workspace.path, this.contract.report_path)
     if this.outcome.subplan is not None:
         await keep.work(ctx, task, this.number, this.taken, "delegated", candidate=this.candidate)

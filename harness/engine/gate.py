@@ -7,6 +7,7 @@ from harness.engine import workspaces
 from harness.engine.context import Context
 from harness.engine.execute import StepExecute
 from harness.engine.trial import Trial
+from harness.errors import EnvironmentProblem
 from harness.model import events as ev
 from harness.model import limits
 from harness.model.changes import Workspace
@@ -81,12 +82,19 @@ async def merged_tree(ctx: Context, task: TaskId, commit: CommitId, tree: str, a
     return await verdict(ctx, task, ahead, tree, "merged")
 
 
-async def trial(ctx: Context, task: TaskId, commit: CommitId, purpose: str) -> Trial:
+async def trial(ctx: Context, task: TaskId, commit: CommitId, purpose: str, only: ContractCheck | None = None) -> Trial:
     """Setup and checks in a workspace that holds exactly this commit; what they showed is logged by the verdict."""
     async with workspaces.temporary(ctx, task, commit, purpose) as workspace:
         execute = _execute(ctx, task, workspace, purpose)
-        failure = await setup(execute)
-        results = [] if failure else await judge.run(execute.contract.checks, execute)
+        wanted = execute.contract.checks if only is None else (only,)
+        try:
+            failure = await setup(execute)
+            results = [] if failure else await judge.run(wanted, execute)
+        except (EnvironmentProblem, OSError) as error:
+            if not workspaces.vanished(workspace.path, error):
+                raise
+            words = f"the workspace for the checks of step {task} was removed or replaced: they could not run"
+            return Trial(Failure(Reason.CHECK_FAILED, words))
         return Trial(failure, tuple(results))
 
 
@@ -94,16 +102,15 @@ async def _fails_on_base(ctx: Context, task: TaskId, check: ContractCheck) -> bo
     key = judge.shown(check.command)
     async with ctx.base_locks[task]:  # candidates of one step would share the workspace
         if key not in ctx.base_checks:
-            async with workspaces.temporary(ctx, task, ctx.base, "base") as workspace:
-                on_base = _execute(ctx, task, workspace, "base")
-                if await setup(on_base) is not None:
-                    return True
-                ctx.base_checks[key] = (await on_base(judge.argv(check.command), purpose="check")).ok
+            on_base = await trial(ctx, task, ctx.base, "base", check)
+            if on_base.setup is not None:
+                return on_base.setup.reason is Reason.SETUP_FAILED  # else nothing is known, and nothing is excused
+            ctx.base_checks[key] = on_base.results[0].ok
     return not ctx.base_checks[key]
 
 
 def _execute(ctx: Context, task: TaskId, workspace: Workspace, purpose: str) -> StepExecute:
-    attempt = ctx.step(task).attempts
+    attempt = max(1, ctx.step(task).attempts)  # a nested run's result is judged without one
     return StepExecute(ctx, task, attempt, workspace, ctx.contract(task), f"step-{task}-{purpose}")
 
 

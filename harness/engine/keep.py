@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-
 from harness.engine import failpoints, messages, workspaces
 from harness.engine.context import Context
-from harness.errors import SnapshotFailed
+from harness.errors import EnvironmentProblem, SnapshotFailed
 from harness.model import events as ev
 from harness.model import limits
 from harness.model.changes import Snapshot, Workspace
@@ -83,9 +81,14 @@ async def interrupted(
     """
     if not workspaces.stands(workspace.path):
         return
-    with contextlib.suppress(SnapshotFailed):
+    try:
         taken = await snapshot(ctx, task, attempt, workspace, candidate=candidate, publish=False)
         await work(ctx, task, attempt, taken, "interrupted", candidate=candidate)
+    except SnapshotFailed:
+        pass
+    except (EnvironmentProblem, OSError) as error:
+        if not workspaces.vanished(workspace.path, error):
+            raise
 
 
 def _label(attempt: int, candidate: int | None) -> str:

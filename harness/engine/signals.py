@@ -54,7 +54,13 @@ class _Ears:
 
 @contextmanager
 def _heard(ears: _Ears) -> Iterator[None]:
-    """While the body runs, every handled signal reaches `ears`, whatever the main thread does."""
+    """While the body runs, every handled signal reaches `ears`, whatever the main thread does.
+
+    In another thread than the main one nothing is heard: the signals are those of the program that started it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     fd_before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from harness.engine import failpoints
 from harness.engine.context import Context
+from harness.errors import MACHINE_FAULTS, EnvironmentProblem, StoreFailed
 from harness.model import events as ev
 from harness.model.changes import Workspace, WorkspaceKind
 from harness.model.ids import CommitId, RefName, TaskId, candidate_branch
@@ -34,6 +35,15 @@ async def for_attempt(
 def stands(path: Path) -> bool:
     """Whether it still is the directory that was made; a link in its place could lead anywhere."""
     return path.is_dir() and not path.is_symlink()
+
+
+def vanished(path: Path, error: EnvironmentProblem | OSError) -> bool:
+    """Whether an error only says that a workspace was taken away meanwhile: then it is the step's, not the run's."""
+    if isinstance(error, OSError):
+        of_the_machine = error.errno in MACHINE_FAULTS
+    else:
+        of_the_machine = isinstance(error, StoreFailed) or bool(error.details.get("machine"))
+    return not of_the_machine and not stands(path)
 
 
 @asynccontextmanager
@@ -94,9 +104,18 @@ async def _open(
     )
     ctx.journal.append(*([started] if started else []), intent)
     failpoints.hit("before:workspace")
-    workspace = await ctx.offload(vcs.open_workspace, ctx.run_id, name, start, branch, only)
+    try:
+        workspace = await ctx.offload(vcs.open_workspace, ctx.run_id, name, start, branch, only)
+    except (EnvironmentProblem, OSError) as error:
+        if not vanished(path, error):
+            raise
+        workspace = await ctx.offload(vcs.open_workspace, ctx.run_id, name, start, branch, only)
     failpoints.hit("between:workspace")
-    await ctx.offload(vcs.prepare, ctx.run_id, name, ctx.options.copy, ctx.options.link)
+    try:
+        await ctx.offload(vcs.prepare, ctx.run_id, name, ctx.options.copy, ctx.options.link)
+    except (EnvironmentProblem, OSError) as error:
+        if not vanished(path, error):
+            raise  # else what is done in it next finds it gone, and is a part of the attempt
     failpoints.hit("after:workspace")
     return workspace
 

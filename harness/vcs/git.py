@@ -24,6 +24,7 @@ _deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
 _CHUNK = 64 * 1024
 _TOLD_LINES = 3
 _PR_SET_PDEATHSIG = 1
+_UNFINISHED = ("tmp_pack_", "tmp_obj_", "tmp_idx_")
 _HARDENED = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -258,6 +259,21 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
+def _end_unfinished(process: subprocess.Popen[bytes]) -> None:
+    """Also removes the objects that it was writing: git leaves them in the user's store until `git gc` finds them old."""
+    unfinished: list[str] = []
+    process.send_signal(signal.SIGSTOP)
+    with suppress(OSError), os.scandir(f"/proc/{process.pid}/fd") as entries:
+        for entry in entries:
+            with suppress(OSError):
+                unfinished.append(os.readlink(entry.path))  # noqa: PTH115 - a string of /proc
+    _end(process)
+    for path in unfinished:
+        if os.path.basename(path).startswith(_UNFINISHED):  # noqa: PTH119 - as above
+            with suppress(OSError):
+                os.unlink(path)  # noqa: PTH108 - as above
+
+
 def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
@@ -295,16 +311,20 @@ def execute(
     """Starts one process and waits for it; raises EnvironmentProblem when it cannot start, GitFailed when it hangs."""
     seconds = check_time()
     try:
-        done = subprocess.run(
+        with subprocess.Popen(
             argv,
             env=env,
             cwd=cwd,
-            input=stdin,
-            capture_output=True,
-            check=False,
-            timeout=seconds,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             pass_fds=() if keeping is None else (keeping,),
-        )
+        ) as process:
+            try:
+                out, err = process.communicate(stdin, seconds)
+            except BaseException:
+                _end_unfinished(process)
+                raise
     except FileNotFoundError as error:
         if not cwd.is_dir():
             raise EnvironmentProblem(f"{cwd} is not a directory", hint="name an existing directory") from error
@@ -315,7 +335,7 @@ def execute(
         raise GitFailed(f"git did not finish within {TIMEOUT_S} seconds", hint="look for a stuck disk") from error
     except OSError as error:
         raise EnvironmentProblem(f"git cannot be started: {error.strerror}", hint="see `orchestrix doctor`") from error
-    return Answer(done.returncode, done.stdout, done.stderr)
+    return Answer(process.returncode, out, err)
 
 
 def _checked(answer: Answer, args: tuple[str | bytes, ...], ok: Collection[int]) -> Answer:

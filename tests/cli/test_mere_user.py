@@ -67,9 +67,9 @@ def gate(bench: Workbench) -> Path:
     return bench.root / "gate"
 
 
-def kinds(bench: Workbench) -> set[tuple[str, str]]:
-    """Kind and reason of every workspace of the latest run and those below it."""
-    made = [event["payload"] for event in bench.events() if event["type"] == "workspace.preparing"]
+def kinds(bench: Workbench, run: str = "latest") -> set[tuple[str, str]]:
+    """Kind and reason of every workspace of a run and those below it."""
+    made = [event["payload"] for event in bench.events(run) if event["type"] == "workspace.preparing"]
     return {(payload["workspace"], payload["why"]) for payload in made}
 
 
@@ -170,6 +170,34 @@ sys.exit(max(codes))
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert kinds(bench) == {OVERLAY}
+
+
+def test_runs_in_worker_threads_at_once(bench: Workbench) -> None:
+    """A service calls the harness from a pool: each run has its overlays, and none takes them from another."""
+    plan = bench.plan(write("first.txt", "1\n"), shell("cat first.txt > second.txt", needs=[0], owns=["second.txt"]))
+    script = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from harness.cli import app
+def run(name):
+    return app.run(["run", sys.argv[1], "--run-id", name, "--quiet"])
+with ThreadPoolExecutor(3) as pool:
+    alone = pool.submit(run, "alone").result()
+    codes = [alone, *pool.map(run, ["one", "two", "three"])]
+sys.exit(max(codes))
+"""
+    done = subprocess.run(
+        [*MERE_USER, sys.executable, "-c", script, str(plan)],
+        cwd=bench.files,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for name in ("alone", "one", "two", "three"):
+        assert kinds(bench, name) == {OVERLAY}
+        assert bench.call("status", name, "--json").reasons == ["merged", "merged"]
 
 
 FORBIDDEN = 'echo 1 > /proc/sys/user/max_user_namespaces && exec unshare --user --map-user=1000 --map-group=1000 "$@"'

@@ -85,3 +85,15 @@ def test_a_fault_of_the_machine_is_known_by_the_end_of_a_line(number: int) -> No
     words = os.strerror(number).encode()
     assert git.Answer(0, b"", b"warning: unable to access 'x': " + words + b"\n").machine_fault
     assert not git.Answer(0, b"", b"warning: '" + words + b"' has type changed\n").machine_fault
+
+
+def test_git_that_is_ended_for_its_time_leaves_no_unfinished_objects(checkout: Checkout) -> None:
+    """What it was writing in the user's object store goes with it; that of another git stays."""
+    with (checkout.root / "endless").open("wb") as file:
+        file.truncate(1 << 40)
+    theirs = checkout.root / ".git/objects/pack/tmp_pack_theirs"
+    theirs.touch()
+    door = git.Git(checkout.root / ".git", checkout.root)
+    with pytest.raises(GitFailed, match="did not finish in time"), git.within(2000):
+        door.run("-c", "core.bigFileThreshold=1m", "add", "endless")
+    assert list((checkout.root / ".git/objects").rglob("tmp_*")) == [theirs]
