@@ -80,6 +80,8 @@ def test_what_stood_on_a_failed_gate_is_done_again_on_the_true_head(bench: Workb
     happened = speculated(bench)
     assert happened[:4] == [("speculated", "2"), ("speculated", "3"), ("discarded", "2"), ("discarded", "3")]
     assert happened[4:] in ([], [("speculated", "3"), ("held", "3")])
+    discarded = [event["payload"]["why"] for event in bench.events() if event["type"] == "gate.speculation_discarded"]
+    assert discarded == ["step 1 was not integrated on the assumed head"] * 2, "both are ended when step 1 is refused"
     checked = [
         event["payload"]["tree"]
         for event in bench.events()
