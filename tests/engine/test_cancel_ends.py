@@ -176,6 +176,7 @@ PLACES = [
     "before:agent.subagent_failed#2",
     "before:run.finished",
     "after:run.finished",
+    "before:checkpoint",
     "before:record",
 ]
 
@@ -263,6 +264,7 @@ def test_clean_and_restore_beside_a_held_run_leave_it_alone(bench: Workbench) ->
             assert bench.call("restore", "r1", "0", "--json").code == 0
             if verb is plan:
                 assert bench.call("cancel", "r1").code == 0
+                run.end()
             else:
                 (bench.root / "gate").touch()
                 assert run.end().reasons == ["merged", "merged"]
