@@ -252,7 +252,7 @@ class Project:
         self.require_own_state_home()
         from harness.agents import prompt  # noqa: PLC0415 - only a run needs these
         from harness.engine.parts import Parts  # noqa: PLC0415 - as above
-        from harness.orchestrator.drive import drive  # noqa: PLC0415 - as above
+        from harness.orchestrator import drive  # noqa: PLC0415 - as above
         from harness.sandbox import environment  # noqa: PLC0415 - as above
 
         self.workspaces  # noqa: B018 - chosen before anything is made for the run
@@ -267,7 +267,8 @@ class Project:
             environment=lambda passed: environment.inherited(os.environ, passed),
             runs_dir=self.runs_dir,
             checkout=self.root,
-            drive=drive,
+            drive=drive.drive,
+            close=drive.close,
             model=lambda: self.model if self.settings.model_name else None,
             model_timeout_ms=self.settings.model_timeout_ms,
             hears=self.hears,

@@ -23,7 +23,7 @@ def decide(run: str, step: str, told: Told, directory: Path | None, *, as_json: 
 
     project = Project.at(options.here(directory))
     run_id, task = nested.owner(project.reading, project.find_run(run), step)
-    project = project.as_begun(run_id)
+    project = outcome.listening(project.as_begun(run_id), as_json=as_json, jsonl=jsonl, quiet=quiet)
     outcome.notices(project)
     with outcome.watching(project, as_json=as_json, jsonl=jsonl, quiet=quiet) as watch:
         state = deciding.decide(project, run_id, task, watch, approved=told.approved, note=told.note)

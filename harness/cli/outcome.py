@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from harness.cli import output, progress
@@ -30,6 +31,11 @@ def notices(project: Project) -> None:
         output.say(f"warning: no sandbox: agents can write wherever you can ({project.processes.why})")
 
 
+def listening(project: Project, *, as_json: bool, jsonl: bool, quiet: bool) -> Project:
+    """The project as a person drives it who may hear the final answer while the model gives it."""
+    return project if as_json or jsonl or quiet else replace(project, hears=progress.Heard())
+
+
 @contextmanager
 def watching(
     project: Project,
@@ -38,11 +44,11 @@ def watching(
     jsonl: bool = False,
     quiet: bool,
     verbose: bool = False,
-    heard: progress.Heard | None = None,
 ) -> Iterator[Watch]:
     if jsonl:
         yield progress.envelopes(project.store)
         return
+    heard = project.hears if isinstance(project.hears, progress.Heard) else None
     with progress.watching(quiet=quiet or as_json, verbose=verbose, heard=heard) as watch:
         yield watch
 

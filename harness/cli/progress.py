@@ -47,6 +47,11 @@ class Heard:
             sys.stderr.write(visible(text))
             sys.stderr.flush()
 
+    def end_line(self) -> None:
+        """Lets what is said next begin on a line of its own."""
+        if self.text and not self.text.endswith("\n"):
+            self("\n")
+
     def tail(self, lines: int) -> str:
         """As much of its end as fits on a screen."""
         return "\n".join(visible(self.text).splitlines()[-max(lines, 1) :])
@@ -61,7 +66,7 @@ def watching(*, quiet: bool, verbose: bool = False, heard: Heard | None = None) 
         with _live(heard or Heard()) as watch:
             yield watch
     else:
-        yield lambda fact, _state: _plain(fact, verbose=verbose)
+        yield lambda fact, _state: _plain(fact, heard, verbose=verbose)
 
 
 def envelopes(store: Store) -> Watch:
@@ -83,8 +88,10 @@ def _is_terminal() -> bool:
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
 
 
-def _plain(fact: Fact, *, verbose: bool) -> None:
+def _plain(fact: Fact, heard: Heard | None, *, verbose: bool) -> None:
     if verbose or fact.type.startswith(_SHOWN):
+        if heard is not None:
+            heard.end_line()
         output.say(fact.summary)
 
 

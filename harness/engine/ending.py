@@ -36,7 +36,7 @@ async def end(
     known = parts.store.state(lease.run_id)
     if known.cancelling is None or known.ended:  # ended, but its record is not written
         parts.store.append(lease, [ev.RunCancelled(cause=why, end=True, reason=reason)])
-    return await launch.carry_on(replace(parts, drive=_close_all), lease, holder, watch, above)
+    return await launch.carry_on(replace(parts, drive=parts.close), lease, holder, watch, above)
 
 
 async def carry_on(parts: Parts, lease: Lease, holder: Mapping[str, object], watch: Watch) -> RunState:
@@ -51,8 +51,8 @@ async def carry_on(parts: Parts, lease: Lease, holder: Mapping[str, object], wat
     return await launch.carry_on(parts, lease, holder, watch)
 
 
-async def _close_all(ctx: Context) -> None:
-    """In place of the loop that decides what is next."""
+async def close_all(ctx: Context) -> None:
+    """Every child that is not done, and the runs below; then the run has its outcome."""
     reason = Reason(ctx.journal.state.cancelling or Reason.CANCELLED)
     why = next((fact.cause for fact in _intents(ctx)), "")
     for step in ctx.journal.state.ordered():

@@ -40,6 +40,7 @@ class Parts:
     runs_dir: Path
     checkout: Path
     drive: Callable[[Context], Awaitable[None]]  # decides what is next until the run has ended or waits
+    close: Callable[[Context], Awaitable[None]]  # in its place where a run is ended before its steps are done
     model: Callable[[], Model | None] = lambda: None  # asked for when a decision needs one
     model_timeout_ms: int = limits.MODEL_CALL_MS  # for one answer of the model, whatever it is asked
     hears: Callable[[str], None] | None = None  # told the final answer while the model gives it

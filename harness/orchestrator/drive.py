@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
+from harness.engine import ending
 from harness.engine.context import Context
 from harness.model import events as ev
 from harness.model import limits
@@ -38,6 +39,13 @@ async def drive(ctx: Context) -> None:
             loop.maintenance.checkpoint()
         elif ctx.nest is None:
             loop.maintenance.save()
+
+
+async def close(ctx: Context) -> None:
+    """In place of the loop: every child is closed, and the checkpoint has the end."""
+    await ending.close_all(ctx)
+    if ctx.nest is None:
+        Maintenance(ctx).save()
 
 
 class _Loop:

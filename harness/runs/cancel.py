@@ -14,6 +14,7 @@ from harness.model.process import ProcessIdentity
 from harness.model.state import RunState
 from harness.runs import nested, telemetry
 from harness.sandbox import identity, tree
+from harness.store import identity as liveness
 from harness.wiring import Project, holder
 
 _PATIENCE_SECONDS = 10.0
@@ -45,6 +46,14 @@ def _stop_coordinator(project: Project, run_id: RunId) -> None:
         return
     if who.get("host") != os.uname().nodename:
         raise EnvironmentProblem(f"run {run_id} is driven on {who.get('host')}", hint="cancel it there")
+    if liveness.is_alive(who) is None:
+        raise Busy(
+            f"run {run_id} is held by process {who['pid']}, which cannot be seen from here: it is in another container,"
+            " or another user's",
+            hint="cancel it there, or wait for it",
+            run_id=run_id,
+            holder=dict(who),
+        )
     process = ProcessIdentity(int(who["pid"]), str(who["start_time"]), str(who["boot_id"]))
     found = tree.read(process.pid)
     if found is not None and identity.alive(process):

@@ -25,11 +25,12 @@ def land(project: Project, run_id: RunId, into: str | None = None, *, partial: b
 
     A result that changes no file of the branch moves nothing: nobody wants its empty commits.
     """
-    state, target = _landable(project, run_id, into, partial=partial)
+    _require_log(project, run_id)
     settle(project)
     lease = project.store.acquire(run_id, holder())
     try:
         state = _told(project, lease)
+        target = _target(state, into, partial=partial)
         new = CommitId(state.head)
         old = project.repository.check_landing(target, new)
         if old is None and into is None and state.target_at is not None:
@@ -125,24 +126,27 @@ def _told(project: Project, lease: Lease) -> RunState:
     return _append(project, lease, kind(target=target, old=old, new=new))
 
 
-def _landable(project: Project, run_id: RunId, into: str | None, *, partial: bool) -> tuple[RunState, RefName]:
-    """The run and the branch that it goes to; raises where there is nothing to land, or nowhere."""
+def _require_log(project: Project, run_id: RunId) -> None:
+    """Raises LandingRefused for a run that is here only as a record: no landing could be noted."""
     if run_id in project.recorded():
         head = project.log(run_id).state(run_id).head
         raise LandingRefused(
             f"run {run_id} is here only as its record, and a record notes no landing",
             hint=f"fetch its integration branch, then git merge --ff-only {head}",
         )
-    state = project.store.state(run_id)
+
+
+def _target(state: RunState, into: str | None, *, partial: bool) -> RefName:
+    """The branch that the run goes to; raises where there is nothing to land, or nowhere. Ask it under the lease."""
     target = RefName.branch(into) if into else state.target and RefName(state.target)
     if not target:
-        raise UsageError(f"run {run_id} has no branch to land on: HEAD was detached", hint="say --into BRANCH")
+        raise UsageError(f"run {state.run_id} has no branch to land on: HEAD was detached", hint="say --into BRANCH")
     if state.status is not RunStatus.SUCCEEDED and not partial:
         raise LandingRefused(
-            f"run {run_id} is {state.status}, not succeeded",
+            f"run {state.run_id} is {state.status}, not succeeded",
             hint="--partial lands the steps that were merged; they are on " + RefName(state.integration_ref).short,
         )
-    return state, RefName(target)
+    return RefName(target)
 
 
 def _last_landed(project: Project) -> RunId:

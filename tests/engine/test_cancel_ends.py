@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 from support.coordinators import KILLED, Coordinator, ended, kept, run_plan, started
-from support.workbench import Workbench, shell, write
+from support.workbench import ROOT, Workbench, shell, write
 
 
 def gated(bench: Workbench, name: str, **fields: Any) -> dict[str, Any]:
@@ -172,6 +176,7 @@ PLACES = [
     "before:agent.subagent_failed#2",
     "before:run.finished",
     "after:run.finished",
+    "before:checkpoint",
     "before:record",
 ]
 
@@ -228,6 +233,8 @@ def test_a_run_that_waits_can_be_cancelled(bench: Workbench) -> None:
         ("approve", "r1", "0"),
         ("reject", "r1", "0"),
         ("record", "r1", "-o", "r1.zip"),
+        ("land", "r1"),
+        ("undo", "r1"),
         ("run", "PLAN", "--run-id", "r1"),
     ],
     ids=lambda args: args[0],
@@ -240,5 +247,43 @@ def test_a_run_that_another_coordinator_holds_is_busy(bench: Workbench, args: tu
         called = ended(bench, *(plan[1] if arg == "PLAN" else arg for arg in args), "--json")
         assert (called.code, called.envelope["error"]["code"]) == (6, "busy"), called.out
         assert str(run.pid) in called.envelope["error"]["message"]
+        (bench.root / "gate").touch()
+        assert run.end().code == 0
+
+
+def test_clean_and_restore_beside_a_held_run_leave_it_alone(bench: Workbench) -> None:
+    """`clean` removes nothing of it, also where it ended before and is driven again; `restore` brings back what is merged."""
+    plan = run_plan(bench, write("a.txt", "merged\n"), gated(bench, "x.txt"))
+    for verb in (plan, ("resume", "r1", "--json")):
+        with started(bench, *verb) as run:
+            there = run.until_written("x.txt")
+            run.until_logged("agent.subagent_closed", task="0")
+            for flags in ((), ("--dry-run",)):
+                assert bench.call("clean", *flags, "--json").data["removed"] == []
+            assert there.read_text() == "half\n"
+            assert bench.call("restore", "r1", "0", "--json").code == 0
+            if verb is plan:
+                assert bench.call("cancel", "r1").code == 0
+                run.end()
+            else:
+                (bench.root / "gate").touch()
+                assert run.end().reasons == ["merged", "merged"]
+
+
+def test_a_holder_in_another_pid_namespace_is_not_taken_for_gone(bench: Workbench) -> None:
+    """As from a second container that shares the folder: exit 6, why and where to cancel; nothing is written, the run goes on."""
+    plan = run_plan(bench, gated(bench, "x.txt"))
+    elsewhere = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+    with started(bench, *plan) as run:
+        run.until_written("x.txt")
+        before = bench.events("r1")
+        argv = [*elsewhere, sys.executable, "-m", "harness", "cancel", "r1", "--json"]
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        asked = subprocess.run(argv, cwd=bench.files, env=env, capture_output=True, text=True, check=False)
+        error = json.loads(asked.stdout)["error"]
+        assert (asked.returncode, error["code"], error["holder"]["pid"]) == (6, "busy", run.pid)
+        assert "cannot be seen from here" in error["message"]
+        assert error["hint"] == "cancel it there, or wait for it"
+        assert bench.events("r1") == before
         (bench.root / "gate").touch()
         assert run.end().code == 0

@@ -36,7 +36,7 @@ from harness.model.process import Ending, ProcessIdentity, ProcessResult, Proces
 from harness.model.schedule import schedule
 from harness.model.state import RunState, StepState
 from harness.model.verdict import Failure, Reason
-from harness.orchestrator.drive import drive
+from harness.orchestrator import drive
 from harness.ports import Execute, Job, Outcome, Tools
 from harness.store.memory import MemoryStore
 from harness.vcs.repository import Repository
@@ -205,7 +205,8 @@ class OrderMachine(RuleBasedStateMachine):
             environment=lambda _passed: {},
             runs_dir=self.bench.root / "runs",
             checkout=self.bench.files,
-            drive=drive,
+            drive=drive.drive,
+            close=drive.close,
         )
         lease = self.store.acquire(RUN, {"pid": 1})
         self._start(launch.begin(self.parts, lease, request, {"pid": 1}, lambda _fact, _state: None))

@@ -66,3 +66,20 @@ def test_a_commit_that_only_the_workspace_has_fails_its_step_alone(
     assert "push it first" in done.steps[0]["message"]
     kept = next(event["payload"]["ref"] for event in bench.events() if event["type"] == "work.kept")
     assert bench.git("show", f"{kept}:lib/lib.py") == "3"
+
+
+@pytest.mark.parametrize("sandbox", ["bwrap", "none"])
+@pytest.mark.parametrize("workspace", ["overlay", "checkout"])
+def test_git_submodule_add_is_merged(
+    bench: Workbench, library: tuple[Workbench, str, str], workspace: str, sandbox: str
+) -> None:
+    """The command itself, which also writes git's settings: no tampering, in a first run as in a second one."""
+    source, _, newer = library
+    before = bench.git("config", "--list", "--local")
+    step = shell(f"{ME} submodule add -q {source.files} lib", owns=["lib", ".gitmodules"])
+    for _ in range(2):
+        done = bench.run(step, flags=("--workspace", workspace, "--sandbox", sandbox))
+        assert (done.code, done.reasons) == (0, ["merged"]), done.out
+        assert gitlink(bench, done.data["head"], "lib") == f"160000 commit {newer} lib"
+        assert "path = lib" in bench.git("show", f"{done.data['head']}:.gitmodules")
+    assert bench.git("config", "--list", "--local") == before

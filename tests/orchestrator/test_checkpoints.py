@@ -160,3 +160,24 @@ def test_a_closed_task_is_in_the_checkpoint_long_before_it_is_old(bench: Workben
         run.kill()
     saved = WorkflowStateModel.load_checkpoint(checkpoint_of(bench))
     assert saved.tasks[0].status == "completed"
+
+
+def test_the_end_of_a_cancel_is_in_the_checkpoint(bench: Workbench) -> None:
+    """With the nested run below it; a run that is made anew from it is cancelled, and carries on with successors."""
+    gate = bench.root / "gate"
+    quiet = shell(f"echo 1 > p/x.txt; while ! test -e {gate}; do sleep 0.02; done", owns=["p/x.txt"])
+    nested = {"title": "nested", "owns": ["p/**"], "steps": [write("p/a.txt", "a\n"), {**quiet, "needs": [0]}]}
+    with started(bench, *run_plan(bench, write("b.txt", "b\n"), nested)) as run:
+        run.until_logged("agent.subagent_closed", task="0")
+        run.until_written("p/x.txt")
+        run.kill()
+    assert bench.call("cancel", "r1").code == 0
+    saved = WorkflowStateModel.load_checkpoint(checkpoint_of(bench))
+    assert saved.logs["r1"][-1]["type"] == "run.finished"
+    assert saved.logs["r1-s1"][-1]["type"] == "run.finished"
+    assert "pending" not in (statuses := [task.status for task in saved.tasks]), statuses
+    for path in (bench.files / ".orchestrix/local").glob("state.db*"):
+        path.unlink()
+    gate.touch()
+    done = bench.call("resume", "--from-checkpoint", str(checkpoint_of(bench)), "--json")
+    assert (done.code, done.reasons) == (0, ["merged"] * 2), done.out

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.coordinators import KILLED, ended
+from cli.test_terminal import on_a_terminal
+from support.coordinators import KILLED, ended, started, wait_until
 from support.workbench import Workbench
 
 # The agent writes the files that its step names, one on each line that begins with FILE.
@@ -191,3 +192,38 @@ def test_recommended_tools_reach_the_agent(goals: Workbench, monkeypatch) -> Non
     assert (
         "## Recommended tools\nThese should suffice: read_file, edit_file." in goals.tree(done.data["head"])["big.txt"]
     )
+
+
+@pytest.mark.parametrize("verb", ["agent", "resume"])
+def test_the_answer_is_heard_while_it_is_given(goals: Workbench, monkeypatch, verb: str) -> None:
+    """On a terminal, before the run has ended: also where another coordinator began the run."""
+    plan = says("PlanAnswer", steps=[planned("a.md"), planned("b.md")])
+    answer = says("SynthesisAnswer", answer="Both were written.\nNothing is missing.")
+    args = ["agent", "write it all", "--agent", "scribe", "--run-id", "g1"]
+    monkeypatch.setenv("CI", "1")  # plain lines in place of a table
+    if verb == "resume":
+        before = {**script(goals, plan), "ORCHESTRIX_FAILPOINT": "after:work_classified"}
+        assert ended(goals, *args, env=before).code == KILLED
+        args = ["resume", "g1"]
+    seen = on_a_terminal(goals, *args, **script(goals, *([plan] if verb == "agent" else []), answer)).decode()
+    assert "\r\nBoth were written.\r\nNothing is missing.\r\nsucceeded: 2 merged, 0 failed" in seen
+
+
+def test_an_adopted_plan_is_in_the_checkpoint_at_once(goals: Workbench) -> None:
+    """With an interval of an hour, before any of its steps is closed; a run made anew from it does not plan again."""
+    gate = goals.root / "gate"
+    (goals.files / ".orchestrix/config.toml").write_text(
+        SCRIBE.replace("sed -n", f"while ! test -e {gate}; do sleep 0.02; done; sed -n")
+    )
+    saved = goals.files / ".orchestrix/local/runs/g1/checkpoints/latest.json"
+    model = script(goals, says("PlanAnswer", steps=[planned("a.md")]))
+    with started(goals, *agent(goals), env={**model, "ORCHESTRIX_CHECKPOINT_EVERY": "1h"}) as run:
+        wait_until(saved.exists, "the checkpoint")
+        run.kill()
+    facts = [line["type"] for line in json.loads(saved.read_text())["logs"]["g1"]]
+    assert ("plan.adopted" in facts, "agent.subagent_closed" in facts) == (True, False)
+    for path in (goals.files / ".orchestrix/local").glob("state.db*"):
+        path.unlink()
+    gate.touch()
+    done = ended(goals, "resume", "--from-checkpoint", str(saved), "--json", env=script(goals))
+    assert (done.code, done.reasons) == (0, ["merged"]), done.out

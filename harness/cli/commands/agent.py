@@ -34,19 +34,17 @@ def register(app: App) -> None:
 
         `orchestrix plan` stops after the plan, for review.
         """
-        from dataclasses import replace  # noqa: PLC0415 - the engine is loaded by the commands that run
-
-        from harness.cli import outcome, progress  # noqa: PLC0415 - the engine is loaded by the commands that run
+        from harness.cli import outcome  # noqa: PLC0415 - the engine is loaded by the commands that run
         from harness.cli import planning as terms  # noqa: PLC0415 - as above
         from harness.runs import budgets, start  # noqa: PLC0415 - as above
         from harness.runs import goal as goals  # noqa: PLC0415 - as above
         from harness.wiring import Project  # noqa: PLC0415 - as above
 
-        heard = None if as_json or jsonl or quiet else progress.Heard()
-        project = replace(Project.at(options.here(directory), {"jobs": jobs, "sandbox": sandbox}), hears=heard)
+        project = Project.at(options.here(directory), {"jobs": jobs, "sandbox": sandbox})
+        project = outcome.listening(project, as_json=as_json, jsonl=jsonl, quiet=quiet)
         wish = start.Wish(base=base, into=into, run_id=run_id, budget=budgets.parse(budget or ()))
         wanted = goals.request(project, goal, terms.terms(name, check, max_steps, context), wish)
         outcome.notices(project)
-        with outcome.watching(project, as_json=as_json, jsonl=jsonl, quiet=quiet, heard=heard) as watch:
+        with outcome.watching(project, as_json=as_json, jsonl=jsonl, quiet=quiet) as watch:
             state = start.start(project, wanted, wish, watch)
         return outcome.finish(project, state, land=land, as_json=as_json, jsonl=jsonl)

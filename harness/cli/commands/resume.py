@@ -36,7 +36,7 @@ def register(app: App) -> None:
 
         project = Project.at(options.here(directory))
         run_id = project.find_run(run) if from_checkpoint is None else checkpoint.restore(project, from_checkpoint)
-        project = project.as_begun(run_id)
+        project = outcome.listening(project.as_begun(run_id), as_json=as_json, jsonl=jsonl, quiet=quiet)
         outcome.notices(project)
         with outcome.watching(project, as_json=as_json, jsonl=jsonl, quiet=quiet) as watch:
             more = budgets.parse(budget or ())

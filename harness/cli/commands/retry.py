@@ -27,7 +27,7 @@ def register(app: App) -> None:
 
         project = Project.at(options.here(directory))
         run_id = project.find_run(run)
-        project = project.as_begun(run_id)
+        project = outcome.listening(project.as_begun(run_id), as_json=as_json, jsonl=jsonl, quiet=quiet)
         outcome.notices(project)
         task = TaskId(select.step(project.reading.state(run_id), step).task_id)
         with outcome.watching(project, as_json=as_json, jsonl=jsonl, quiet=quiet) as watch:
