@@ -178,7 +178,9 @@ def named(path: str | os.PathLike[str]) -> str:
     """The path by which a program of a workspace finds what `seen` led this process to."""
     text = os.fspath(path)
     for holder in _known():
-        text = text.removeprefix(f"/proc/self/fd/{holder.root}")
+        way = f"/proc/self/fd/{holder.root}"
+        if text.startswith(f"{way}/"):  # and not that of another descriptor whose number begins alike
+            return text.removeprefix(way)
     return text
 
 

@@ -208,3 +208,12 @@ def test_a_path_through_a_link_leads_to_the_same_mount(mounted: Path) -> None:
     assert Path(namespace.seen(mounted.parent / "other")).samefile(namespace.seen(through))
     assert namespace.unmount(str(through))
     assert namespace.seen(mounted.parent / "other") == str(mounted.parent / "other")
+
+
+def test_the_path_for_programs_is_told_from_the_way_to_it(mounted: Path) -> None:
+    """Also where the number of another descriptor begins with that of the holder's."""
+    way = namespace.seen(mounted / "file")
+    assert namespace.named(way) == str(mounted / "file")
+    number = way.split("/")[4]
+    other = way.replace(f"/fd/{number}/", f"/fd/{number}9/", 1)
+    assert namespace.named(other) == other

@@ -8,6 +8,7 @@ import resource
 import select
 import signal
 import subprocess
+import threading
 import time
 import weakref
 from collections.abc import Collection, Iterator, Mapping
@@ -21,6 +22,7 @@ from harness.model.late import dataclass
 
 TIMEOUT_S = 900
 _deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
+_descriptors = threading.Lock()
 _CHUNK = 64 * 1024
 _TOLD_LINES = 3
 _PR_SET_PDEATHSIG = 1
@@ -291,12 +293,13 @@ def config_variables() -> dict[str, str]:
 @contextmanager
 def many_descriptors() -> Iterator[None]:
     """Lets git open as many files at once as the system allows: it holds each folder open on its way into the next."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with _descriptors:  # the limit is the whole process': one caller must not lower it under another
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def ask(*args: str, cwd: Path) -> Answer:
