@@ -29,6 +29,7 @@ An error says what happened, to which id, and what to do next (`hint`); `code` i
 from __future__ import annotations
 
 import errno
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -175,7 +176,10 @@ class ModelFault(StrEnum):
 
 
 class ModelFailed(OrchestrixError):
-    """Carries `kind`, and `retry_after_ms` where the provider asked for a wait."""
+    """Carries `kind`, `retry_after_ms` where the provider asked for a wait, and `usage`: what the failed answers cost.
+
+    `usage` has the fields of `ports.Usage`, which stands above this layer; it is empty where no answer came.
+    """
 
     code = "model_failed"
     retry = Retry.RETRYABLE
@@ -186,6 +190,7 @@ class ModelFailed(OrchestrixError):
         super().__init__(message, hint=hint, kind=kind.value, retry_after_ms=retry_after_ms, **details)
         self.kind = kind
         self.retry_after_ms = retry_after_ms
+        self.usage: Mapping[str, Any] = {}
 
 
 class PlanningFailed(OrchestrixError):

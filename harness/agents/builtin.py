@@ -120,6 +120,7 @@ class _Attempt:
                 briefing.rules(), talk.messages, self.offers, timeout_ms=limit_ms, on_text=said.hear
             )
         except ModelFailed as error:
+            self.usage += Usage(**error.usage)
             if error.kind is ModelFault.TIMEOUT and limit_ms == left_ms:
                 raise TimeoutError from error
             raise
@@ -172,7 +173,11 @@ class _Attempt:
         began = time.monotonic()
         left_ms = self.job.contract.execution.attempt_timeout_ms - int((began - self.began) * 1000)
         limit_ms = max(1, min(left_ms, self.bounds.call_ms))
-        turn = await self.model.converse(briefing.synthesis(), [Message("user", material)], (), timeout_ms=limit_ms)
+        try:
+            turn = await self.model.converse(briefing.synthesis(), [Message("user", material)], (), timeout_ms=limit_ms)
+        except ModelFailed as error:
+            self.usage += Usage(**error.usage)
+            raise
         self._spoke(turn, began)
         return turn.message.text
 

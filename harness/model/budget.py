@@ -42,7 +42,7 @@ def used_by(fact: ev.Fact | None) -> Spent:
         return Spent(attempts=1)
     if isinstance(fact, ev.AttemptFinished) and fact.usage:
         return _usage(fact.usage)
-    if isinstance(fact, ev.ModelAnswered):
+    if isinstance(fact, ev.ModelAnswered | ev.ModelGaveUp):
         return _usage(vars(fact))
     if isinstance(fact, ev.SubagentReturned):
         nested = fact.usage

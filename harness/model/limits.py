@@ -97,6 +97,7 @@ CHECKPOINT_MS = 10_000
 TICK_DECISIONS = 256
 
 MODEL_CALL_MS = 5 * 60_000
+MODEL_GRACE_MS = 1_000  # for a model to end a call by itself at its time limit
 MODEL_PROBE_MS = 30_000
 MODEL_WAIT_MS = 500
 MODEL_TRIES = 3  # of one request, where the provider or the network falters

@@ -25,8 +25,9 @@ def total(usages: Iterable[Mapping[str, Any]]) -> dict[str, int | float]:
 
 
 def of(fact: Any) -> dict[str, Any]:
-    """What one call of a model used, from the fact that tells of it."""
-    return {name: getattr(fact, name) for name in ("input_tokens", "output_tokens", COST)}
+    """What a model used, from the fact that tells of it: `model.answered`, `model.failed`, or one turn, `model.spoke`."""
+    counted = fact.calls if isinstance(fact.calls, int) else 1  # a turn's `calls` are those of tools
+    return {"calls": counted, **{name: getattr(fact, name) for name in ("input_tokens", "output_tokens", COST)}}
 
 
 def together(usages: Iterable[Mapping[str, Any]], speaker: Mapping[str, Any]) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def _returned(state: RunState, fact: ev.SubagentReturned, _ts: str) -> RunState:
     )
 
 
-def _answered(state: RunState, fact: ev.ModelAnswered, _ts: str) -> RunState:
+def _paid(state: RunState, fact: ev.ModelAnswered | ev.ModelGaveUp, _ts: str) -> RunState:
     return evolved(state, asked=usage.total([state.asked, usage.of(fact)]))
 
 
@@ -151,7 +151,8 @@ HANDLERS: dict[type, Callable[[RunState, Any, str], RunState]] = {
     ev.ComplexityAnalyzed: _analyzed,
     ev.SubagentSpawned: _spawned,
     ev.SubagentReturned: _returned,
-    ev.ModelAnswered: _answered,
+    ev.ModelAnswered: _paid,
+    ev.ModelGaveUp: _paid,
     ev.PlanAdopted: _adopted,
     ev.WorkClassified: _classified,
     ev.WorkflowFinalized: _finalized,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.errors import ModelFailed, ModelFault
@@ -50,21 +51,24 @@ class PydanticAiModel:
             turn = await self.converse(system, [Message("user", prompt)], (), timeout_ms=timeout_ms, on_text=on_text)
             told: Any = shape  # one text
             return Answer(told(answer=turn.message.text), turn.usage, self.name)
-        from pydantic_ai import Agent  # noqa: PLC0415 - loaded by the constructor
-        from pydantic_ai.messages import ModelResponse  # noqa: PLC0415 - as above
+        from pydantic_ai import Agent, capture_run_messages  # noqa: PLC0415 - loaded by the constructor
 
         async def once(left_ms: int) -> Answer[Shape]:
-            async with self._model(left_ms) as model:
-                agent = Agent(
-                    model,
-                    output_type=_output(self._access.structured, shape),
-                    instructions=system,
-                    retries=limits.MODEL_REPAIRS,
-                    model_settings=_answer_settings(self._access.structured, left_ms),
-                )
-                result = await agent.run(prompt)
-            responses = [message for message in result.new_messages() if isinstance(message, ModelResponse)]
-            return Answer(result.output, translation.usage(responses), self.name)
+            with capture_run_messages() as messages:
+                try:
+                    async with self._model(left_ms, timeout_ms) as model:
+                        agent = Agent(
+                            model,
+                            output_type=_output(self._access.structured, shape),
+                            instructions=system,
+                            retries=limits.MODEL_REPAIRS,
+                            model_settings=_answer_settings(self._access.structured, left_ms),
+                        )
+                        result = await agent.run(prompt)
+                except ModelFailed as error:
+                    error.usage = asdict(translation.usage(messages))
+                    raise
+            return Answer(result.output, translation.usage(messages), self.name)
 
         return await patiently(once, timeout_ms)
 
@@ -80,28 +84,38 @@ class PydanticAiModel:
         """The next turn, streamed; a turn that says and calls nothing is a bad response."""
 
         async def once(left_ms: int) -> Turn:
-            async with self._model(left_ms) as model:
+            async with self._model(left_ms, timeout_ms) as model:
                 response = await _streamed(
                     model, system, messages, tools, timeout_ms=left_ms, on_text=on_text or (lambda _: None)
                 )
-            said = translation.from_library(response)
-            if response.finish_reason == "content_filter":
-                raise ModelFailed(f"{self.name} declined to answer", kind=ModelFault.REFUSED)
-            if not said.text and not said.calls:
-                raise ModelFailed(f"{self.name} said nothing", kind=ModelFault.BAD_RESPONSE)
-            return Turn(said, translation.usage([response]), self.name)
+            turn = Turn(translation.from_library(response), translation.usage([response]), self.name)
+            failed = self._unusable(turn.message, response)
+            if failed is not None:
+                failed.usage = asdict(turn.usage)
+                raise failed
+            return turn
 
         return await patiently(once, timeout_ms)
 
+    def _unusable(self, said: Message, response: ModelResponse) -> ModelFailed | None:
+        if response.finish_reason == "content_filter":
+            return ModelFailed(f"{self.name} declined to answer", kind=ModelFault.REFUSED)
+        if not said.text and not said.calls:
+            return ModelFailed(f"{self.name} said nothing", kind=ModelFault.BAD_RESPONSE)
+        return None
+
     @contextlib.asynccontextmanager
-    async def _model(self, timeout_ms: int) -> AsyncIterator[LibraryModel]:
-        """The library's model on a connection pool that ends with the call; raises ModelFailed for what fails in it."""
+    async def _model(self, left_ms: int, timeout_ms: int) -> AsyncIterator[LibraryModel]:
+        """The library's model on a connection pool that ends with the call; raises ModelFailed for what fails in it.
+
+        `left_ms` is what is left of `timeout_ms`, the limit that a person set and that a message names.
+        """
         import httpx2  # noqa: PLC0415 - as above
 
         with faults.told(self._access, timeout_ms):
             async with (
-                asyncio.timeout(timeout_ms / 1000),
-                httpx2.AsyncClient(timeout=timeout_ms / 1000, follow_redirects=False) as client,
+                asyncio.timeout(left_ms / 1000),
+                httpx2.AsyncClient(timeout=left_ms / 1000, follow_redirects=False) as client,
             ):
                 yield self._make(self._access, client)
 

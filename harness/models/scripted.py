@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TypeVar
 
@@ -69,7 +70,11 @@ class ScriptedModel:
         usage = Usage()
         adapter = TypeAdapter(shape)
         for _ in range(limits.MODEL_REPAIRS + 1):
-            entry = self._take(question)
+            try:
+                entry = self._take(question)
+            except ModelFailed as error:
+                error.usage = asdict(usage)
+                raise
             usage += entry.usage.usage()
             try:
                 value = adapter.validate_json(to_json(entry.answer))
@@ -80,7 +85,9 @@ class ScriptedModel:
                 for line in str(getattr(value, "answer", "")).splitlines(keepends=True):
                     on_text(line)
             return Answer(value, usage, self.name)
-        raise ModelFailed(f"{self.name}: the answer is no {question.shape}: {problem}", kind=ModelFault.BAD_RESPONSE)
+        failed = ModelFailed(f"{self.name}: the answer is no {question.shape}: {problem}", kind=ModelFault.BAD_RESPONSE)
+        failed.usage = asdict(usage)
+        raise failed
 
     async def converse(
         self,

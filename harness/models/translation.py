@@ -56,11 +56,14 @@ def from_library(response: ModelResponse) -> Message:
     return Message("assistant", text, calls)
 
 
-def usage(responses: Sequence[ModelResponse]) -> Usage:
-    """Tokens and price of these answers together."""
+def usage(messages: Sequence[ModelMessage]) -> Usage:
+    """Tokens and price of the model's answers among these messages."""
+    from pydantic_ai.messages import ModelResponse  # noqa: PLC0415 - as above
+
     total = Usage()
-    for response in responses:
-        total += Usage(1, response.usage.input_tokens, response.usage.output_tokens, _price(response))
+    for message in messages:
+        if isinstance(message, ModelResponse):
+            total += Usage(1, message.usage.input_tokens, message.usage.output_tokens, _price(message))
     return total
 
 

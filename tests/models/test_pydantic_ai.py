@@ -13,7 +13,7 @@ from harness.models.access import Access
 from harness.models.pydantic_ai import PydanticAiModel
 from harness.ports import Message, ToolOffer
 from tests.models.conftest import KEY
-from tests.support.model_server import INPUT_TOKENS, OUTPUT_TOKENS, Answer, Refuse, Say, Use, first, play
+from tests.support.model_server import INPUT_TOKENS, OUTPUT_TOKENS, Answer, Hang, Refuse, Say, Use, first, play
 
 _PATH = {"type": "object", "properties": {"path": {"type": "string"}, "content": {"type": "string"}}}
 WRITE = ToolOffer("write_file", "Writes a file.", {**_PATH, "required": ["path", "content"]})
@@ -64,10 +64,40 @@ def test_an_invalid_answer_is_sent_back_and_every_call_is_counted(model, server)
 
 
 def test_repair_is_bounded(model, server) -> None:
-    """Three answers, then a failure that says so."""
+    """Three answers, then a failure that says so, and what they cost."""
     with pytest.raises(ModelFailed) as caught:
         _answer(model(play(Answer({"good": "perhaps"}))))
     assert (caught.value.kind, len(server.requests("given"))) == (ModelFault.BAD_RESPONSE, 3)
+    used = caught.value.usage
+    assert (used["calls"], used["input_tokens"], used["output_tokens"]) == (3, 3 * INPUT_TOKENS, 3 * OUTPUT_TOKENS)
+
+
+def test_a_repair_that_the_provider_interrupts_is_counted_with_the_next_try(model, server) -> None:
+    """An invalid answer, a provider that is overloaded, and the whole question again: two answers came."""
+    turns = iter((Answer({"good": "perhaps"}), Refuse("overloaded", retry_after=0), Answer({"good": True})))
+    answer = _answer(model(lambda _ask: next(turns)))
+    assert (len(server.requests("given")), answer.usage.calls, answer.usage.input_tokens) == (3, 2, 2 * INPUT_TOKENS)
+
+
+def test_a_time_limit_keeps_the_count_of_what_came_before_it(model) -> None:
+    """The invalid answer was paid for; the one that never came was not."""
+    with pytest.raises(ModelFailed) as caught:
+        _answer(model(first(1, Answer({"good": "perhaps"}), play(Hang()))), timeout_ms=1_500)
+    assert (caught.value.kind, caught.value.usage["calls"]) == (ModelFault.TIMEOUT, 1)
+
+
+def test_a_message_names_the_limit_that_was_set(model) -> None:
+    """Not what an earlier try and a wait had left of it."""
+    turns = first(1, Refuse("overloaded", retry_after=0), play(Hang()))
+    with pytest.raises(ModelFailed, match="no answer within 900ms"):
+        _answer(model(turns), timeout_ms=900)
+
+
+def test_words_that_are_none_are_counted(model) -> None:
+    """A turn that says and calls nothing fails, and was paid for."""
+    with pytest.raises(ModelFailed) as caught:
+        _turn(model(play(Say(""))))
+    assert (caught.value.kind, caught.value.usage["input_tokens"]) == (ModelFault.BAD_RESPONSE, INPUT_TOKENS)
 
 
 def test_a_conversation_goes_through_tools_and_is_streamed(model, server) -> None:

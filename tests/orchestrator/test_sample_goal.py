@@ -10,7 +10,7 @@ import pytest
 
 from tests.agents.test_builtin import call, turn
 from tests.support import checker
-from tests.support.model_server import Answer, Ask, ModelServer, Say, Turn, obey, script
+from tests.support.model_server import INPUT_TOKENS, OUTPUT_TOKENS, Answer, Ask, ModelServer, Say, Turn, obey, script
 from tests.support.workbench import Workbench
 
 GOAL = "find and save top 3 Python tutorials"
@@ -96,6 +96,46 @@ def test_the_sample_ends_with_a_saved_file_and_an_answer(bench, monkeypatch, pro
     spans = bench.call("trace", "--json").data["spans"]
     assert len({span["trace_id"] for span in spans}) == 1
     assert {"step 1", "step 1.1", "step 1.2", "chat small", "invoke_agent builtin"} <= {span["name"] for span in spans}
+
+
+@pytest.mark.parametrize(("provider", "suffix"), [("openai", "/v1"), ("anthropic", "")])
+def test_answers_that_are_not_valid_are_paid_for(bench, monkeypatch, provider, suffix) -> None:
+    """Neither the plan's first answer, nor the analysis, nor an agent's empty turn is valid: the server's count is the run's."""
+
+    def careless(ask: Ask) -> Turn:
+        if not ask.earlier or "You decide whether one agent" in ask.system:
+            return Answer({"nonsense": True})
+        if "You plan work" in ask.system:
+            return Answer(
+                {
+                    "steps": [
+                        *PLAN[:1],
+                        _step("Evaluate", "evaluation/all", "5", complex=True, success_criteria=CRITERIA),
+                        *PLAN[2:],
+                    ]
+                }
+            )
+        if "Your step: number 0\n" in ask.everything and not (bench.root / "spoken").exists():
+            (bench.root / "spoken").touch()
+            return Say("")
+        return tutorials(ask)
+
+    with ModelServer({"careless": careless}) as server:
+        monkeypatch.setenv("ORCHESTRIX_MODEL", f"{provider}:small")
+        monkeypatch.setenv("ORCHESTRIX_MODEL_BASE_URL", server.url("careless") + suffix)
+        monkeypatch.setenv("ORCHESTRIX_MODEL_API_KEY", "sk-very-secret")
+        monkeypatch.setenv("ORCHESTRIX_RETRIES", "1")
+        monkeypatch.setenv("ORCHESTRIX_BACKOFF_BASE", "1ms")
+        done = bench.call("agent", GOAL, "--json")
+        asked = len(server.requests())
+    assert done.code == 0, done.out + done.err
+    events = bench.events(done.data["run_id"])
+    failed = [event["payload"]["purpose"] for event in events if event["type"] == "model.failed"]
+    assert failed == ["analysis"]
+    assert "bad_response" in str([event["payload"] for event in events if event["type"] == "attempt.finished"])
+    used = done.data["usage"]
+    assert used["calls"] == asked
+    assert (used["input_tokens"], used["output_tokens"]) == (asked * INPUT_TOKENS, asked * OUTPUT_TOKENS)
 
 
 def _scripted(bench: Workbench, monkeypatch: pytest.MonkeyPatch, *entries: dict[str, Any]) -> None:

@@ -8,7 +8,10 @@ from harness.model.events.fact import Fact, line
 
 
 class _Asked(Fact):
-    """`question` is the digest of everything that was sent; `task` is the step that it was about, if it was one."""
+    """`question` is the digest of everything that was sent; `task` is the step that it was about, if it was one.
+
+    The counts are of every answer that came, also of those that were no valid ones.
+    """
 
     purpose: str
     version: int
@@ -39,6 +42,10 @@ class ModelGaveUp(_Asked):
     type = "model.failed"
     kind: str
     message: str
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
 
     @property
     def summary(self) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import asdict, field
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -54,28 +54,19 @@ class Asking:
         try:
             answer = await self._asked(question, shape, aloud=aloud)
         except ModelFailed as error:
-            self.record(
-                ModelGaveUp(**self._about(question, digest, began), kind=error.kind.value, message=error.message)
-            )
+            about = {**self._about(question, digest, began), **error.usage}
+            self.record(ModelGaveUp(**about, kind=error.kind.value, message=error.message))
             raise
-        usage = answer.usage
-        self.record(
-            ModelAnswered(
-                **self._about(question, digest, began),
-                answer=answer.value.model_dump(mode="json"),
-                calls=usage.calls,
-                input_tokens=usage.input_tokens,
-                output_tokens=usage.output_tokens,
-                cost_usd=usage.cost_usd,
-            )
-        )
+        about = {**self._about(question, digest, began), **asdict(answer.usage)}
+        self.record(ModelAnswered(**about, answer=answer.value.model_dump(mode="json")))
         return answer
 
     async def _asked(self, question: Rendered, shape: type[Shape], *, aloud: bool) -> Answer[Shape]:
         timeout_ms = self.timeout_ms
         told: dict[str, Any] = {"on_text": self.hears or (lambda _text: None)} if aloud else {}
         try:
-            async with asyncio.timeout(timeout_ms / 1000):
+            # A model that keeps to its time says what it used until then; the others are ended a moment later.
+            async with asyncio.timeout((timeout_ms + limits.MODEL_GRACE_MS) / 1000):
                 return await self.model.answer(question.system, question.prompt, shape, timeout_ms=timeout_ms, **told)
         except TimeoutError as error:
             raise ModelFailed(
