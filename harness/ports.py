@@ -115,6 +115,9 @@ class Vcs(Protocol):
 
     def refs_under(self, prefix: str) -> dict[RefName, CommitId]: ...
 
+    def unlock_run(self, run: RunId) -> None:
+        """Removes the locks that a killed coordinator of this run left among its refs; one in use stays."""
+
     def tree_of(self, commit: CommitId) -> TreeId: ...
 
     def commit(self, tree: TreeId, parents: Sequence[CommitId], message: str, when: int) -> CommitId:

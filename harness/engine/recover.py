@@ -13,7 +13,9 @@ from harness.model.process import ProcessIdentity
 
 
 async def recover(ctx: Context) -> None:
-    """Ends orphans, keeps interrupted work, and finishes a merge whose ref had moved already."""
+    """Ends orphans, removes dead locks, keeps interrupted work, and finishes a merge whose ref had moved already."""
+    if ctx.journal.state.coordinators > 1:
+        await ctx.offload(ctx.parts.vcs.unlock_run, ctx.run_id)
     if ctx.journal.state.cancelling is None:  # nothing is integrated in a run that is only to be closed
         await _integration_ref(ctx)
     for step in ctx.journal.state.ordered():

@@ -11,7 +11,7 @@ import pygit2
 from pygit2.enums import ReferenceType
 
 from harness.errors import EnvironmentProblem, GitFailed, RefMoved, UsageError
-from harness.model.ids import CommitId, RefName
+from harness.model.ids import CommitId, RefName, RunId
 from harness.vcs import locks
 from harness.vcs.git import Git
 from harness.vcs.libgit2 import translated
@@ -186,9 +186,10 @@ class Refs:
             else:
                 return
 
-    def own_locks(self) -> list[Path]:
-        """Lock files among the harness's own refs."""
-        return sorted(path for prefix in _OWN for path in (self._common_dir / prefix).rglob("*.lock"))
+    def own_locks(self, run: RunId | None = None) -> list[Path]:
+        """Lock files among the harness's own refs, or among those of one run."""
+        found = sorted(path for prefix in _OWN for path in (self._common_dir / prefix).rglob("*.lock"))
+        return [path for path in found if run is None or path.stem == run or run in path.parent.parts]
 
     def _hindrance(self, ref: RefName, old: CommitId | None, failed: GitFailed) -> EnvironmentProblem | None:
         """What will go by itself: a lock that a live git holds, the user's gc or pack-refs; None when it is gone.

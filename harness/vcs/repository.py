@@ -458,6 +458,11 @@ class Repository:
         """Lock files among the harness's own refs; one that stays was left by a git that was killed."""
         return self._refs.own_locks()
 
+    def unlock_run(self, run: RunId) -> None:
+        """Removes the locks that a killed coordinator of this run left among its refs."""
+        for lock in self._refs.own_locks(run):
+            self.unlock(lock)
+
     def unlock(self, lock: Path) -> bool:
         """Removes a lock file that nobody uses any more; False while somebody does."""
         return locks.remove_abandoned(lock)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.coordinators import wait_until
+from support.coordinators import KILLED, ended, wait_until
 from support.parts import MERE_USER, missing, needs_root
 from support.workbench import ROOT, Workbench, shell, write
 
@@ -136,3 +136,17 @@ def test_locks_that_a_killed_git_left_among_our_refs_go(bench: Workbench) -> Non
     assert [row["what"] for row in bench.call("clean", "--json").data["removed"]] == [str(ours)]
     assert (ours.exists(), theirs.exists()) == (False, True)
     theirs.unlink()
+
+
+def test_a_resume_removes_the_locks_that_a_killed_coordinator_left(bench: Workbench) -> None:
+    """Also on a ref that is gone by then and is never written again; those of other runs are not its business."""
+    flags = ("run", str(bench.plan(write("x.txt", "x\n"))), "--run-id", "r1")
+    assert ended(bench, *flags, env={"ORCHESTRIX_FAILPOINT": "after:agent.subagent_closed"}).code == KILLED
+    refs = bench.files / ".git/refs"
+    ours = [refs / "heads/orchestrix/r1/0/work.lock", refs / "orchestrix/keep/r1/0/attempt-1.lock"]
+    others = refs / "heads/orchestrix/r12/0/work.lock"
+    for lock in (*ours, others):
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        lock.touch()
+    assert bench.call("resume", "r1").code == 0
+    assert ([lock for lock in ours if lock.exists()], others.exists()) == ([], True)
