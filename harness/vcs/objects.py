@@ -21,6 +21,8 @@ from harness.vcs.trees import Entries, Entry
 _REMEMBERED = 10_000  # entries, not trees: one tree may hold very many
 _REMEMBERED_ROOTS = 10_000
 _QUICKLY, _SYNC = -1, False  # how libgit2 writes loose objects unless it is told otherwise
+_TRIES = 50
+_GONE = "No such file or directory"
 EMPTY_TREE = TreeId("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 
 
@@ -78,7 +80,7 @@ class Objects:
         head = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
         lines = ["\n".join(head).encode(), b"author " + stamp, b"committer " + stamp, b""]
         raw = b"\n".join([*lines, clean.encode("utf-8", "backslashreplace")])
-        made = CommitId(str(self._writer.write(ObjectType.COMMIT, raw)))
+        made = CommitId(str(self._written(ObjectType.COMMIT, raw)))
         self._remember_root(made, tree)
         return made
 
@@ -151,14 +153,28 @@ class Objects:
 
     @translated("writing a blob")
     def new_blob(self, content: bytes) -> str:
-        return str(self._writer.write(ObjectType.BLOB, content))
+        return str(self._written(ObjectType.BLOB, content))
 
     @translated("writing a tree")
     def tree(self, entries: Entries) -> TreeId:
         """A tree object of these entries; the bytes of their names stay what they are."""
-        made = TreeId(str(self._writer.write(ObjectType.TREE, trees.written(entries))))
+        made = TreeId(str(self._written(ObjectType.TREE, trees.written(entries))))
         self._remember(made, entries)
         return made
+
+    def _written(self, kind: ObjectType, raw: bytes) -> Any:
+        """The id of a new loose object.
+
+        The user's `git gc` removes empty folders of the store, also one that libgit2 has just made for this object: git
+        itself makes it again, libgit2 gives up.
+        """
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                return self._writer.write(kind, raw)
+            except (pygit2.GitError, OSError, KeyError) as error:
+                if not tries_left or _GONE not in str(error):
+                    raise
+        raise AssertionError  # the last try returns or raises
 
     def entries(self, tree: str) -> Entries:
         """The entries of one tree; its id decides them, so what was read or written once stays true."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pygit2
 import pytest
 
@@ -126,3 +129,31 @@ def test_a_diff_for_people(checkout: Checkout, vcs: Repository) -> None:
     end = CommitId(checkout.commit("change", **{"README.md": "bye\n"}))
     assert vcs.diff(start, end).splitlines()[-2:] == [b"-hello", b"+bye"]
     assert vcs.diff(end, end) == b""
+
+
+_PRUNER = """
+import os, sys
+top = sys.argv[1]
+print("ready", flush=True)
+while True:
+    for name in os.listdir(top):
+        if len(name) == 2:
+            try:
+                os.rmdir(f"{top}/{name}")
+            except OSError:
+                pass
+"""
+
+
+def test_objects_are_written_while_the_users_gc_removes_empty_folders(checkout: Checkout, vcs: Repository) -> None:
+    """A folder that goes between its making and the object's arrival is made again, as git does."""
+    objects = checkout.root / ".git/objects"
+    with subprocess.Popen([sys.executable, "-c", _PRUNER, str(objects)], stdout=subprocess.PIPE) as pruner:
+        try:
+            assert pruner.stdout is not None
+            pruner.stdout.readline()
+            for number in range(1_000):
+                oid = vcs._objects.new_blob(b"%d" % number)
+                (objects / oid[:2] / oid[2:]).unlink()  # so that its folder is soon empty again
+        finally:
+            pruner.kill()
