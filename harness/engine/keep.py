@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from harness.engine import failpoints, messages, workspaces
 from harness.engine.context import Context
 from harness.errors import EnvironmentProblem, SnapshotFailed
@@ -34,7 +36,7 @@ async def snapshot(
     failpoints.hit("after:snapshot")
     note(ctx, task, attempt, taken)
     for number, commit in enumerate(taken.agent_commits):
-        await point(ctx, keep_ref(ctx.run_id, task, f"agent-{_label(attempt, candidate)}-{number}"), commit)
+        await _kept_at(ctx, task, f"agent-{_label(attempt, candidate)}-{number}", commit)
     if publish:
         await point(ctx, workspace.branch or ctx.branch(task), taken.commit)
     return taken
@@ -66,8 +68,7 @@ async def work(
     """A keep ref on the snapshot of work that will not be merged; None when there is nothing to keep."""
     if not taken.changes and not taken.agent_commits:
         return None
-    ref = keep_ref(ctx.run_id, task, f"attempt-{_label(attempt, candidate)}")
-    await point(ctx, ref, taken.commit)
+    ref = await _kept_at(ctx, task, f"attempt-{_label(attempt, candidate)}", taken.commit)
     ctx.note(task, ev.WorkKept, ref=ref, commit=taken.commit, why=why)
     return ref
 
@@ -89,6 +90,19 @@ async def interrupted(
     except (EnvironmentProblem, OSError) as error:
         if not workspaces.vanished(workspace.path, error):
             raise
+
+
+async def _kept_at(ctx: Context, task: TaskId, label: str, commit: CommitId) -> RefName:
+    """A keep ref on the commit; one that holds other work is left alone, and the label gets a number.
+
+    A recovery and the runs that a retried parent spawns have no attempt number of their own.
+    """
+    for number in itertools.count(1):
+        ref = keep_ref(ctx.run_id, task, label if number == 1 else f"{label}-{number}")
+        if await ctx.offload(ctx.parts.vcs.read_ref, ref) in (None, commit):
+            break
+    await point(ctx, ref, commit)
+    return ref
 
 
 def _label(attempt: int, candidate: int | None) -> str:

@@ -85,6 +85,7 @@ class Work(_Part):
     allow_empty: bool = False
     decompose: Literal["never", "auto", "always"] = "auto"
     subplan: dict[str, Any] | None = None
+    subplan_retries: int | None = None  # of its steps, where the step itself says none; else `max_retries` binds them
 
 
 class Caps(_Part):

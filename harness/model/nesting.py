@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from harness.model import contract as contracts
 from harness.model import limits, within
-from harness.model.contract import Contract, Limits, Outputs, Ownership, Permissions
+from harness.model.contract import Contract, Limits, Outputs, Ownership, Permissions, Work
 from harness.model.ids import RunId, TaskId
 from harness.model.late import dataclass
 from harness.model.plan import Plan, Step
@@ -84,22 +84,18 @@ def _of_parent(outer: Plan, idx: int, made: Contract) -> Contract:
     inner = Plan.model_validate(data)
     children = [contract(inner, place, made.parent.run_id, made.sandbox) for place in range(len(inner.steps))]
     tools = dict.fromkeys(tool for child in children for tool in child.permissions.allowed_tools)
+    retries = None if step.retries is not None else max(map(_retries_below, children))
     deepest = 1 + max(child.permissions.max_delegation_depth for child in children)
     return made.model_copy(
         update={
-            "work": made.work.model_copy(update={"subplan": data}),
+            "work": made.work.model_copy(update={"subplan": data, "subplan_retries": retries}),
             "permissions": Permissions(
                 allowed_tools=made.permissions.allowed_tools if step.allowed_tools is not None else tuple(tools),
                 can_spawn_children=True,
                 max_delegation_depth=max(made.permissions.max_delegation_depth, deepest),
             ),
             "execution": made.execution.model_copy(
-                update={
-                    "attempt_timeout_ms": outer.steps[idx].timeout or limits.NESTED_TIMEOUT_MS,
-                    "max_retries": made.execution.max_retries
-                    if step.retries is not None
-                    else max(one.execution.max_retries for one in children),
-                }
+                update={"attempt_timeout_ms": outer.steps[idx].timeout or limits.NESTED_TIMEOUT_MS}
             ),
         }
     )
@@ -117,15 +113,28 @@ def narrowed(child: Contract, parent: Contract) -> Contract:
             ),
             "execution": child.execution.model_copy(
                 update={
-                    name: min(getattr(child.execution, name), getattr(parent.execution, name))
-                    for name in ("attempt_timeout_ms", "max_retries")
+                    "attempt_timeout_ms": min(child.execution.attempt_timeout_ms, parent.execution.attempt_timeout_ms),
+                    "max_retries": min(child.execution.max_retries, _retries_below(parent)),
                 }
             ),
+            "work": _bound_below(child.work, _retries_below(parent)),
             "ownership": _owned(child.ownership, parent.ownership),
             "limits": _least(child.limits, parent.limits),
             "sandbox": parent.sandbox,
         }
     )
+
+
+def _retries_below(parent: Contract) -> int:
+    """How often a step of this one may be tried again."""
+    below = parent.work.subplan_retries
+    return parent.execution.max_retries if below is None else below
+
+
+def _bound_below(work: Work, retries: int) -> Work:
+    if work.subplan_retries is None:
+        return work
+    return work.model_copy(update={"subplan_retries": min(work.subplan_retries, retries)})
 
 
 def _owned(child: Ownership, parent: Ownership) -> Ownership:

@@ -48,6 +48,11 @@ def in_fallback(contract: Contract) -> Contract:
     return capped(contract, contract.caps.get(ERROR_FALLBACK))
 
 
+def _retries_below(contract: Contract, caps: Caps) -> dict[str, int]:
+    below = contract.work.subplan_retries
+    return {} if below is None or caps.max_retries is None else {"subplan_retries": min(below, caps.max_retries)}
+
+
 def capped(contract: Contract, caps: Caps | None) -> Contract:
     """The contract with no more tools, time, retries and delegation than the caps leave; in nothing wider than before."""
     if caps is None:
@@ -70,5 +75,6 @@ def capped(contract: Contract, caps: Caps | None) -> Contract:
                     "max_retries": retries,
                 }
             ),
+            "work": contract.work.model_copy(update=_retries_below(contract, caps)),
         }
     )

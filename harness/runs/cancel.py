@@ -23,9 +23,7 @@ _PAUSE_SECONDS = 0.05
 
 def cancel(project: Project, run_id: RunId, watch: Watch) -> RunState:
     """The run with every child closed; raises UsageError for one that has ended, Busy where its coordinator does not let go."""
-    top = nested.root(project.reading, run_id)
-    if top != run_id:
-        raise UsageError(f"run {run_id} is part of run {top}", hint=f"orchestrix cancel {top}")
+    nested.require_top(project.reading, run_id, "cancel")
     _stop_coordinator(project, run_id)
     parts = project.parts()
     state = parts.store.state(run_id)

@@ -59,6 +59,7 @@ def examine(start: Path, *, ask_model: bool = False) -> list[Finding]:
 def _repository(project: Project) -> Iterator[Finding]:
     repository = project.repository
     yield Finding("git", True, git.text(git.ask("version", cwd=project.root).out).strip())
+    repository.check_supported()
     yield Finding("repository", True, str(project.root))
     yield Finding("head", True, repository.resolve("HEAD"))
     yield Finding("workspaces", True, str(repository.state_dir))

@@ -17,6 +17,7 @@ from harness.model.ids import CommitId, RefName, RunId
 from harness.model.lifecycle import RunStatus
 from harness.model.state import RunState
 from harness.ports import Lease
+from harness.runs import nested
 from harness.wiring import Project, holder
 
 
@@ -26,6 +27,7 @@ def land(project: Project, run_id: RunId, into: str | None = None, *, partial: b
     A result that changes no file of the branch moves nothing: nobody wants its empty commits.
     """
     _require_log(project, run_id)
+    nested.require_top(project.reading, run_id, "land")
     settle(project)
     lease = project.store.acquire(run_id, holder())
     try:

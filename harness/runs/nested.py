@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from harness.errors import NotFound
+from harness.errors import NotFound, UsageError
 from harness.model.events import Envelope, SubagentReturned, SubagentSpawned
 from harness.model.ids import RunId, TaskId
 from harness.ports import Store
@@ -23,10 +23,27 @@ def owner(store: Store, run_id: RunId, name: str) -> tuple[RunId, TaskId]:
     raise NotFound(f"run {run_id} has no step {name!r:.80}", hint="see `orchestrix status`")
 
 
+def family(store: Store, run_id: RunId) -> list[RunId]:
+    """The run and every run below it, also those of earlier spawns, parents first."""
+    found = [run_id]
+    for name in sorted(run for run in store.run_ids() if run.startswith(f"{run_id}-s")):
+        if store.state(name).parent_run in found:
+            found.append(name)
+    return found
+
+
 def root(store: Store, run_id: RunId) -> RunId:
     """The run that a person started."""
     parent = store.state(run_id).parent_run
     return run_id if parent is None else root(store, RunId(parent))
+
+
+def require_top(store: Store, run_id: RunId, verb: str) -> None:
+    """Raises UsageError for a nested run: its parent's gate, time limit and end bind it, and only through the parent."""
+    top = root(store, run_id)
+    if top != run_id:
+        step = f" {store.state(run_id).parent_task}".partition(".")[0] if verb == "retry" else ""
+        raise UsageError(f"run {run_id} is part of run {top}", hint=f"orchestrix {verb} {top}{step}")
 
 
 def timeline(store: Store, run_id: RunId, seen: dict[RunId, int]) -> Iterator[Envelope]:

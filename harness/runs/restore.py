@@ -8,6 +8,7 @@ from harness.errors import NotFound, UsageError
 from harness.model.ids import CommitId, RefName, RunId
 from harness.model.late import dataclass
 from harness.model.state import StepState
+from harness.runs import nested
 from harness.wiring import Project
 
 
@@ -21,21 +22,34 @@ class Restored:
     commit: CommitId
 
 
-def restore(project: Project, run_id: RunId, steps: list[StepState], *, merged: bool) -> list[Restored]:
-    """A branch for every kept attempt of these steps, also of those that a retry replaced; the newest of each step first.
+def restore(project: Project, run_id: RunId, name: str | None) -> list[Restored]:
+    """A branch for every kept attempt of a run, or of the step with this path id or slug; the newest of each step first.
 
-    `merged` also brings back a step that has nothing kept, but was merged.
+    Attempts that a retry replaced and those of nested runs count. A step that is named and has nothing kept comes back
+    as it was merged. Raises NotFound.
     """
     for lock in project.repository.own_locks():
         project.repository.unlock(lock)  # of a restore that was killed
     found = [
-        Restored(step, label, _branched(project, f"orchestrix-restore/{run_id}/{step.task_id}", label, commit), commit)
-        for step in steps
-        for label, commit in _kept(project, run_id, step, merged=merged)
+        Restored(step, label, _branched(project, f"orchestrix-restore/{run}/{step.task_id}", label, commit), commit)
+        for run, step in _steps(project, run_id, name)
+        for label, commit in _kept(project, run, step, merged=name is not None and name in (step.task_id, step.step_id))
     ]
     if not found:
         raise NotFound(f"run {run_id} has no kept work to restore", hint="see `orchestrix status`")
     return found
+
+
+def _steps(project: Project, run_id: RunId, name: str | None) -> list[tuple[RunId, StepState]]:
+    """The steps of a run and of the runs below it; with a name that step, and what it was split into."""
+    log = project.log(run_id)
+    rows = [(run, step) for run in nested.family(log, run_id) for step in log.state(run).ordered()]
+    if name is None:
+        return rows
+    tops = {step.task_id for _, step in rows if name in (step.task_id, step.step_id)}
+    if not tops:
+        raise NotFound(f"run {run_id} has no step {name!r:.80}", hint="see `orchestrix status`")
+    return [(run, step) for run, step in rows if any(f"{step.task_id}.".startswith(f"{top}.") for top in tops)]
 
 
 def _kept(project: Project, run_id: RunId, step: StepState, *, merged: bool) -> list[tuple[str, CommitId]]:

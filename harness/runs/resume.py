@@ -15,7 +15,7 @@ from harness.model.ids import RunId
 from harness.model.lifecycle import RunStatus
 from harness.model.state import RunState
 from harness.ports import Lease
-from harness.runs import replay, telemetry
+from harness.runs import nested, replay, telemetry
 from harness.wiring import Project, holder
 
 
@@ -31,6 +31,7 @@ def resume(
 
     A run that has ended is returned as it is, unless it was cancelled: its cancelled steps are done by new sub-agents.
     """
+    nested.require_top(project.reading, run_id, "resume")
     parts = project.parts()
     state = parts.store.state(run_id)
     replay.check_copy(project, state)

@@ -11,12 +11,13 @@ from harness.model.ids import RunId, TaskId
 from harness.model.lifecycle import RunStatus
 from harness.model.state import RunState
 from harness.model.verdict import Reason
-from harness.runs import replay, telemetry
+from harness.runs import nested, replay, telemetry
 from harness.wiring import Project, holder
 
 
 def retry(project: Project, run_id: RunId, task: TaskId, watch: Watch) -> RunState:
     """The step and what failed because of it run again, on top of all that is merged; what was merged stays merged."""
+    nested.require_top(project.reading, run_id, "retry")
     parts = project.parts()
     who = holder()
     lease = parts.store.acquire(run_id, who)  # first: only then nobody else changes whether the step can be retried

@@ -168,6 +168,10 @@ def start(project: Project, wanted: create.Request, wish: Wish, watch: Watch) ->
 def new_id(project: Project, wanted: create.Request, wish: Wish) -> RunId:
     known = set(project.store.run_ids())
     if wish.run_id is not None:
+        if len(wish.run_id) > limits.RUN_ID_CHARS:
+            raise UsageError(
+                f"{wish.run_id!r:.80} is too long for a run id", hint=f"at most {limits.RUN_ID_CHARS} characters"
+            )
         if wish.run_id in known:
             driver = project.store.holder(RunId(wish.run_id))
             if driver is not None:

@@ -99,6 +99,9 @@ def test_a_parent_has_what_its_author_gave_to_its_children():
         {"steps": [{"title": "p", "steps": [child]}, {"title": "q", "retries": 1, "steps": [child]}]}
     )
     free, bound = (nesting.contract(plan, idx, "r", "auto") for idx in (0, 1))
-    assert (free.execution.max_retries, bound.execution.max_retries) == (2, 1)
+    assert (free.execution.max_retries, bound.execution.max_retries) == (0, 1)  # each one's own
+    nests = [nesting.Nest(RunId("r"), TaskId(str(idx)), within) for idx, within in enumerate((free, bound))]
+    below = [nesting.contract(Plan.model_validate(nest.within.work.subplan), 0, "r-s0", "auto", nest) for nest in nests]
+    assert [one.execution.max_retries for one in below] == [2, 1]
     assert free.execution.attempt_timeout_ms == limits.NESTED_TIMEOUT_MS  # it binds all children together
     assert free.permissions == Permissions(allowed_tools=("run",), can_spawn_children=True, max_delegation_depth=1)

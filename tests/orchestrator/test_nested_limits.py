@@ -149,3 +149,13 @@ def test_one_timeline_of_a_run_and_those_below_it(bench: Workbench) -> None:
     shown = bench.call("events", "r1", "--nested").out.splitlines()
     assert (len(shown), any(line.split()[2] == "0.1.1" for line in shown)) == (len(told), True)
     assert bench.call("events", "r1", "--nested", "--after", "3").code == 2
+
+
+def test_retries_of_a_child_do_not_begin_its_parent_again(bench: Workbench) -> None:
+    """The parent's time limit is one limit: a parent that says no `retries` has one attempt."""
+    began = bench.root / "began"
+    child = shell(f"echo x >> {began}; sleep 600", owns=["p/a.txt"], retries=3, timeout="1h")
+    done = bench.run(parent(child, timeout="2s"), flags=("--run-id", "r1", "--sandbox", "none"))
+    assert (done.code, done.reasons) == (124, ["timeout"])
+    assert began.read_text().count("x") == 1
+    assert [run["run_id"] for run in bench.call("list", "--all", "--json").data["runs"]] == ["r1-s0", "r1"]

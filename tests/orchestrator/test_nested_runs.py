@@ -9,6 +9,8 @@ import pytest
 from support.coordinators import KILLED, ended, run_plan
 from support.workbench import Workbench, shell, write
 
+from harness.model import limits
+
 
 def parent(*steps: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {"title": "a step of steps", "steps": list(steps), **fields}
@@ -217,3 +219,65 @@ def test_a_nested_run_uses_its_parents_budget(bench: Workbench) -> None:
     assert (first.code, first.data["waiting"]) == (7, "budget attempts: 2 of 2 used")
     done = bench.call("resume", "latest", "--budget", "attempts=4", "--json")
     assert (done.code, done.reasons) == (0, ["merged"])
+
+
+def test_restore_brings_back_what_nested_runs_kept(bench: Workbench) -> None:
+    """By the run, by the parent's number and by the child's path id; earlier spawns of a retried parent count."""
+    child = shell("mkdir -p p; echo half > p/a.txt; exit 1", owns=["p/a.txt"], retries=0)
+    assert bench.run(parent(child, write("p/b.txt", "b\n"), owns=["p/**"]), flags=("--run-id", "r1")).code == 1
+    assert bench.call("retry", "r1", "0").code == 1
+    kept = bench.git("for-each-ref", "--format=%(refname)", "refs/orchestrix/keep").splitlines()
+    assert kept == [
+        "refs/orchestrix/keep/r1-s0/0.1/attempt-1",
+        "refs/orchestrix/keep/r1-s0n2/0.1/attempt-1",
+        "refs/orchestrix/keep/r1/0/attempt-1",
+        "refs/orchestrix/keep/r1/0/attempt-1-2",
+    ]
+    for args in (("r1",), ("r1", "0"), ("r1", "0.1")):
+        rows = bench.call("restore", *args, "--json").data["restored"]
+        half = [row["branch"] for row in rows if row["task_id"] == "0.1"]
+        assert half == ["orchestrix-restore/r1-s0/0.1", "orchestrix-restore/r1-s0n2/0.1"], args
+        assert [bench.tree(branch)["p/a.txt"] for branch in half] == ["half", "half"]
+    assert {row["task_id"] for row in rows} == {"0.1"}
+    assert "no step '0.7'" in bench.call("restore", "r1", "0.7").err
+
+
+@pytest.mark.parametrize("verb", [("resume",), ("retry", "0.1"), ("cancel",), ("land", "--into", "main"), ("land",)])
+def test_a_nested_run_is_changed_through_its_parent_only(bench: Workbench, verb: tuple[str, ...]) -> None:
+    """Its parent's gate, time limit and end bind it: what the parent refused cannot be landed, what is closed stays so."""
+    main = bench.git("rev-parse", "main")
+    refused = parent(write("p/a.txt", "a\n"), owns=["p/**"], checks=["false"])
+    assert bench.run(refused, flags=("--run-id", "r1")).code == 5
+    before = [len(bench.events(run)) for run in ("r1", "r1-s0")]
+    done = bench.call(verb[0], "r1-s0", *verb[1:])
+    assert (done.code, "run r1-s0 is part of run r1" in done.err) == (2, True), done
+    top = "orchestrix retry r1 0" if verb[0] == "retry" else f"orchestrix {verb[0]} r1"
+    assert top in done.err
+    assert [len(bench.events(run)) for run in ("r1", "r1-s0")] == before
+    assert bench.git("rev-parse", "main") == main
+    assert "r1-s0" not in bench.call("status", "r1-s0").out.partition("next:")[2]
+
+
+def test_runs_have_as_many_levels_as_plans_may_have(bench: Workbench) -> None:
+    """Also below the longest name that a person may give; a longer one is refused before there is a run."""
+    step = write("p/a.txt", "a\n")
+    for _ in range(limits.DELEGATION_LEVELS):
+        step = parent(step, owns=["p/**"])
+    name = "r" * limits.RUN_ID_CHARS
+    done = bench.run(step, flags=("--run-id", name))
+    assert (done.code, done.reasons) == (0, ["merged"]), done.out + done.err
+    assert bench.tree(done.data["head"])["p/a.txt"] == "a"
+    assert bench.call("run", str(bench.root / "plan.json"), "--run-id", f"{name}r").code == 2
+
+
+def test_a_failed_recovery_leaves_the_first_attempts_work_kept(bench: Workbench) -> None:
+    """Both are kept, under refs of their own."""
+    (bench.files / ".orchestrix").mkdir(exist_ok=True)
+    (bench.files / ".orchestrix/config.toml").write_text('[errors]\nAgentFailed = "spawn_recovery"\n')
+    (bench.files / ".git/info/exclude").write_text(".orchestrix/\n")
+    count = bench.root / "count"
+    script = f"echo x >> {count}; wc -l < {count} > turn.txt; exit 1"
+    done = bench.run(shell(script, owns=["turn.txt"], retries=0), flags=("--run-id", "r1", "--sandbox", "none"))
+    assert done.code == 1
+    kept = bench.git("for-each-ref", "--format=%(refname)", "refs/orchestrix/keep").splitlines()
+    assert sorted(bench.tree(ref)["turn.txt"].strip() for ref in kept if "attempt" in ref) == ["1", "2"], kept

@@ -11,17 +11,21 @@ def register(app: App) -> None:
     @app.command()
     def restore(run: Run, step: StepArgument = None, directory: Directory = None, as_json: Json = False) -> None:
         """Bring kept attempts of RUN (or of one STEP) back as branches."""
-        from harness.cli import select  # noqa: PLC0415 - loaded with the log
-        from harness.runs import restore as restoring  # noqa: PLC0415 - as above
+        from harness.runs import restore as restoring  # noqa: PLC0415 - loaded with the log
         from harness.wiring import Project  # noqa: PLC0415 - as above
 
         project = Project.at(options.here(directory))
         run_id = project.find_run(run)
-        steps = select.steps(project.log(run_id).state(run_id), step)
-        found = restoring.restore(project, run_id, steps, merged=step is not None)
+        found = restoring.restore(project, run_id, step)
         if as_json:
             rows = [
-                {"step": row.step.step_idx, "branch": row.branch.short, "commit": row.commit, "kept": row.kept or None}
+                {
+                    "step": row.step.step_idx,
+                    "task_id": row.step.task_id,
+                    "branch": row.branch.short,
+                    "commit": row.commit,
+                    "kept": row.kept or None,
+                }
                 for row in found
             ]
             output.emit({"run_id": run_id, "restored": rows})

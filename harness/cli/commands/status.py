@@ -19,6 +19,7 @@ def register(app: App) -> None:
     def status(run: Run = "latest", directory: Directory = None, as_json: Json = False) -> None:
         """Show where RUN stands."""
         from harness.model import view  # noqa: PLC0415 - loaded with the log
+        from harness.runs import nested  # noqa: PLC0415 - as above
         from harness.wiring import Project  # noqa: PLC0415 - as above
 
         project = Project.at(options.here(directory))
@@ -27,7 +28,9 @@ def register(app: App) -> None:
         holder = log.holder(run_id)
         data = view.run(log.state(run_id), held=holder is not None)
         data["holder"] = dict(holder) if holder else None
-        advice = view.next_step(log.state(run_id)) if data["waiting"] else f"orchestrix resume {run_id}"
+        top = nested.root(log, run_id)
+        advice = view.next_step(log.state(top)) if data["waiting"] else f"orchestrix resume {top}"
+        advice = advice if data["status"] in ("waiting", "cancelled") else f"orchestrix land {top}"
         if as_json:
             output.emit(data)
         else:
@@ -63,7 +66,6 @@ def _people(data: dict[str, Any], steps: list[dict[str, Any]], advice: str) -> N
     output.line(f"result: {data['head'][:12]} on {data['integration_ref']}")
     if data["waiting"]:
         output.line(f"waits: {data['waiting']}")
-    if data["status"] in ("waiting", "cancelled"):
+    unlanded = data["status"] == "succeeded" and data["landed"] != data["head"] and not data["parent_run"]
+    if data["status"] in ("waiting", "cancelled") or unlanded:
         output.line(f"next: {advice}")
-    elif data["status"] == "succeeded" and data["landed"] != data["head"]:
-        output.line(f"next: orchestrix land {data['run_id']}")
