@@ -86,7 +86,7 @@ class Answer:
             said = [line for line in lines if not line.startswith("hint:")]  # git's advice is no cause
             return (said or [f"exit status {self.code}"])[-1]
         last = lines[causes[-1]]
-        return " ".join([last, *lines[causes[-1] + 1 :]]) if last.endswith(":") else last
+        return " ".join([last, *lines[causes[-1] + 1 :]]) if last.endswith((":", " while including")) else last
 
     @property
     def all_errors(self) -> str:

@@ -23,6 +23,7 @@ from harness.vcs.prepare import INCLUDE_FILE
 
 _PYTHON = ("site-packages", "dist-packages")
 _PACKAGES = (*_PYTHON, "node_modules", "vendor")
+_HIDDEN = (".bin", ".pnpm/node_modules")  # of node_modules: programs of linked packages, and what pnpm hoists
 _DEPTH = 6  # of a package folder below a linked path: .tox/py311/lib/python3.11/site-packages has five
 _FOLDERS = 2_000  # that are looked through for package folders
 _BYTES = 1024 * 1024  # of one file
@@ -64,6 +65,8 @@ class Search:
         for folder in _package_folders(top):
             if folder != top:
                 yield from self._leads(setting, self._links(folder))
+            for hidden in _HIDDEN:
+                yield from self._leads(setting, self._links(folder / hidden))
             for entry in _entries(folder):
                 yield from self._leads(setting, self._entry(entry, folder.name))
             if folder.name == "vendor":

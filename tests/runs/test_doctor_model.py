@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.support.model_server import ModelServer
@@ -50,3 +52,13 @@ def test_a_model_that_refuses_the_key_is_a_finding(bench, monkeypatch) -> None:
         code, row = _model(bench, "--ask-model")
     assert (code, row["ok"], row["hint"]) == (3, False, "set ORCHESTRIX_MODEL_API_KEY to a key that may use this model")
     assert "auth: anthropic:small: invalid x-api-key" in row["message"]
+
+
+def test_doctor_names_a_repository_that_a_run_refuses(bench: Workbench, tmp_path: Path) -> None:
+    """What `run` would say, before there is a run: here of a partial clone."""
+    bench.git("config", "uploadpack.allowFilter", "true")
+    clone = tmp_path / "partial"
+    bench.git("clone", "--quiet", "--filter=blob:none", bench.files.as_uri(), str(clone))
+    doctor = bench.call("doctor", "-C", str(clone), "--json")
+    assert doctor.code == 3
+    assert "is a partial clone" in doctor.out

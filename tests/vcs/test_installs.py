@@ -72,6 +72,16 @@ _LEADING: dict[str, tuple[str, str, Callable[[Path], None]]] = {
         ".tox/py311/lib/python3.11/site-packages/pkg.pth",
         lambda r: put(r, ".tox/py311/lib/python3.11/site-packages/pkg.pth", f"{r}/src\n"),
     ),
+    "what pnpm hoists": (
+        "node_modules",
+        "node_modules/.pnpm/node_modules/@acme/ui",
+        lambda r: link(r, "node_modules/.pnpm/node_modules/@acme/ui", "../../../../src/pkg"),
+    ),
+    "a program of a workspace": (
+        "node_modules",
+        "node_modules/.bin/ui",
+        lambda r: link(r, "node_modules/.bin/ui", "../../src/pkg/cli.js"),
+    ),
     "an npm workspace": ("node_modules", "node_modules/ui", lambda r: link(r, "node_modules/ui", "../src/pkg")),
     "a scoped npm workspace": (
         "node_modules",

@@ -157,6 +157,10 @@ def _lose(revision: str) -> Callable[[Checkout, Path], None]:
     return lose
 
 
+def _include_itself(checkout: Checkout, home: Path) -> None:
+    (home / ".gitconfig").write_text("[include]\n\tpath = ~/.gitconfig\n")
+
+
 def _damage_commit(checkout: Checkout, home: Path) -> None:
     oid = checkout.git("rev-parse", "HEAD")
     file = checkout.root / ".git/objects" / oid[:2] / oid[2:]
@@ -168,6 +172,7 @@ def _damage_commit(checkout: Checkout, home: Path) -> None:
     ("damage", "reason"),
     [
         (_break_global_config, r"git does not work here: fatal: bad config line 1 in file .*\.gitconfig"),
+        (_include_itself, r"fatal: exceeded maximum include depth \(10\) while including .*\.gitconfig"),
         (_break_config, r"fatal: bad config line \d+ in file .git/config"),
         (_break_value, "fatal: bad boolean config value 'maybe' for 'core.filemode'"),
         (_break_head, r"does not take .*/\.git for a repository: fatal: not a git repository"),
