@@ -25,11 +25,11 @@ from harness.model.ids import (
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
-        *((RunId, value) for value in ("", "-x", "A", "a/b", "a.b", "a\n", "é", "a" * 64)),
+        *((RunId, value) for value in ("", "-x", "A", "a/b", "a.b", "a\n", "é", "a" * 201)),
         *((StepSlug, value) for value in ("", "_x", "A", "a b", "../a")),
         *((CommitId, value) for value in ("", "a" * 39, "a" * 41, "A" * 40, "g" * 40, "a" * 40 + "\n")),
         *((TreeId, value) for value in ("HEAD", "0x" + "a" * 38)),
-        *((TaskId, value) for value in ("", "a", "1.", ".1", "1..2", "-1", "1.2.3.4.5.6.7.8.9", "1234567")),
+        *((TaskId, value) for value in ("", "a", "1.", ".1", "1..2", "-1", "1.2.3.4.5.6.7.8.9.10", "1234567")),
     ],
 )
 def test_a_name_of_the_wrong_kind_is_refused(kind, value):
