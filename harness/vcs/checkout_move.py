@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Literal
 
 from harness.errors import Busy, GitFailed, LandingRefused, OrchestrixError
 from harness.model.ids import CommitId, RefName
@@ -38,6 +39,14 @@ _GITLINK, _LINK, _ABSENT = "160000", "120000", "000000"
 
 Entry = tuple[str, str]  # mode and blob
 IsOurs = Callable[[str, bytes], bool]
+Verb = Literal["land", "undo"]
+_NOUN = {"land": "landing", "undo": "undo"}
+# A commit would come after the landing, and then `undo` refuses for good.
+_MAKE_WAY = {
+    "land": "commit, move or stash these files, then land again",
+    "undo": "stash these files (move untracked ones away), then undo again; do not commit them, that rules undo out",
+}
+_UNSTAGE = {"land": "commit or unstage", "undo": "unstage"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +69,14 @@ class Checkout:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What is announced before anything changes; `run` says whose log tells of it."""
+    """What is announced before anything changes; `run` says whose log tells of it, `verb` which command asked for it."""
 
     branch: str
     old: str
     new: str
     run: str = ""
     message: str = "orchestrix: move"
+    verb: Verb = "land"
 
 
 def unfinished(spot: Checkout) -> Move | None:
@@ -83,7 +93,7 @@ def move(spot: Checkout, wanted: Move, is_ours: IsOurs) -> None:
         _settle(spot, held)
         _announce(spot, wanted)
         try:
-            _lock_index(spot)
+            _lock_index(spot, wanted)
             _judge(spot, wanted, is_ours)
         except BaseException:
             _clear(spot)
@@ -110,12 +120,12 @@ def _act(spot: Checkout, wanted: Move, held: int) -> None:
             _publish(spot)
             return
         # Where the disk is the cause this may fail too; the folder then says what is to be done.
-        _converge(spot, wanted.new, wanted.old, held)
+        _converge(spot, wanted, held, back=True)
         if isinstance(failed, GitFailed) and failed.details.get("machine"):
             raise
         raise LandingRefused(
             f"{RefName(wanted.branch).short} was not moved: {failed.message}",
-            hint="look at it, then land again",
+            hint=f"look at it, then {wanted.verb} again",
             branch=wanted.branch,
         ) from failed
     _publish(spot)
@@ -133,8 +143,8 @@ def _settle(spot: Checkout, held: int) -> Move | None:
     _free_refs(spot, left)
     tip = _tip(spot, left.branch)
     if tip in (left.old, left.new) and _head(spot) == left.branch:
-        _lock_index(spot)
-        _converge(spot, *((left.old, left.new) if tip == left.new else (left.new, left.old)), held)
+        _lock_index(spot, left)
+        _converge(spot, left, held, back=tip == left.old)
     else:
         _clear(spot)  # the user went on without us: these are the user's files now
     return left
@@ -147,13 +157,14 @@ def _free_refs(spot: Checkout, left: Move) -> None:
             raise Busy(f"{lock} is in use", hint="wait for the git that is at work here")
 
 
-def _converge(spot: Checkout, old: str, new: str, held: int) -> None:
-    """Makes what this move has touched the new one; what the user changed since stays."""
+def _converge(spot: Checkout, left: Move, held: int, *, back: bool) -> None:
+    """Finishes the move, or takes what it has touched back; what the user changed since stays."""
+    old, new = (left.new, left.old) if back else (left.old, left.new)
     blocked = _Comparison(spot, old, new).lenient()
     if blocked:
         raise LandingRefused(
-            f"an interrupted landing cannot be settled: {_listed(blocked)} in {spot.root} is staged",
-            hint="commit or unstage it, then land again",
+            f"an interrupted {_NOUN[left.verb]} cannot be settled: {_listed(blocked)} in {spot.root} is staged",
+            hint=f"{_UNSTAGE[left.verb]} it, then {left.verb} again",
             paths=blocked,
         )
     spot.door.run("read-tree", "-m", "-u", old, new, keeping=held)
@@ -195,7 +206,7 @@ def _announce(spot: Checkout, wanted: Move) -> None:
     (spot.folder / "move.new").replace(path)
 
 
-def _lock_index(spot: Checkout) -> None:
+def _lock_index(spot: Checkout, wanted: Move) -> None:
     """The lock is a link to the announcement, so that nobody can take it for another git's."""
     lock, own = spot.git_dir / "index.lock", spot.folder / "move.json"
     until = time.monotonic() + _PATIENCE_S
@@ -206,7 +217,7 @@ def _lock_index(spot: Checkout) -> None:
             if time.monotonic() > until:
                 raise LandingRefused(
                     f"{lock} is there: another git is at work in {spot.root}",
-                    hint="wait for it; if none is at work, remove that file, then land again",
+                    hint=f"wait for it; if none is at work, remove that file, then {wanted.verb} again",
                 ) from taken
             time.sleep(_PAUSE_S)
         except OSError:  # a file system without links
@@ -249,8 +260,8 @@ def _head(spot: Checkout) -> str:
 
 def _overwriting(spot: Checkout, wanted: Move, paths: list[str]) -> LandingRefused:
     return LandingRefused(
-        f"landing would overwrite {_listed(paths)} in {spot.root}",
-        hint="commit, move or stash these files, then land again",
+        f"{_NOUN[wanted.verb]} would overwrite {_listed(paths)} in {spot.root}",
+        hint=_MAKE_WAY[wanted.verb],
         branch=wanted.branch,
         paths=paths,
     )
@@ -275,7 +286,7 @@ def _judge(spot: Checkout, wanted: Move, is_ours: IsOurs) -> None:
         raise _overwriting(spot, wanted, named)
     raise LandingRefused(
         f"{spot.root} cannot take {RefName(wanted.branch).short}: {answer.last_error}",
-        hint="finish what is going on there, then land",
+        hint=f"finish what is going on there, then {wanted.verb} again",
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.errors import LandingRefused, RefMoved
 from harness.model.ids import CommitId, RefName
 from harness.vcs import checkout_move
-from harness.vcs.checkout_move import Checkout, IsOurs, Move
+from harness.vcs.checkout_move import Checkout, IsOurs, Move, Verb
 from harness.vcs.git import Git
 from harness.vcs.refs import Refs
 from harness.vcs.repo import Layout
@@ -41,7 +41,7 @@ def check(layout: Layout, refs: Refs, branch: RefName, new: CommitId) -> CommitI
             hint=f"merge it yourself (`git merge {new[:12]}`) or run the plan again from {branch.short}",
             branch=branch,
         )
-    _free(layout, refs, branch, old)
+    _free(layout, refs, branch, old, "land")
     return old
 
 
@@ -55,11 +55,11 @@ def fast_forward(layout: Layout, refs: Refs, wanted: Move, is_ours: IsOurs) -> C
     old = check(layout, refs, branch, new)
     if old == new:
         return old
-    spot = _free(layout, refs, branch, old)
+    spot = _free(layout, refs, branch, old, "land")
     if spot is not None and old is not None:
         checkout_move.move(spot, Move(branch, old, new, wanted.run, wanted.message), is_ours)
     else:
-        _moved(refs, branch, new, old)
+        _moved(refs, branch, new, old, "land")
     return old
 
 
@@ -75,12 +75,12 @@ def take_back(layout: Layout, refs: Refs, wanted: Move) -> None:
             hint=f"`git log {now[:12]}..{branch.short}` shows what; `git revert` takes single commits back",
             branch=branch,
         )
-    spot = _free(layout, refs, branch, now)
+    spot = _free(layout, refs, branch, now, "undo")
     if wanted.new:
         if spot is not None:
             checkout_move.move(spot, wanted, never_ours)
         else:
-            _moved(refs, branch, CommitId(wanted.new), now)
+            _moved(refs, branch, CommitId(wanted.new), now, "undo")
         return
     if spot is not None:
         raise LandingRefused(
@@ -109,11 +109,11 @@ def _begun(layout: Layout) -> list[Checkout]:
     return [Checkout(_root(layout, git_dir), git_dir, layout.common_dir) for git_dir in found]
 
 
-def _moved(refs: Refs, branch: RefName, new: CommitId, old: CommitId | None) -> None:
+def _moved(refs: Refs, branch: RefName, new: CommitId, old: CommitId | None, verb: Verb) -> None:
     try:
         refs.move(branch, new, old)
     except RefMoved as moved:
-        raise LandingRefused(f"{branch.short} moved meanwhile", hint="look at it and land again") from moved
+        raise LandingRefused(f"{branch.short} moved meanwhile", hint=f"look at it and {verb} again") from moved
 
 
 def _contains(layout: Layout, new: CommitId, old: CommitId) -> bool:
@@ -121,11 +121,11 @@ def _contains(layout: Layout, new: CommitId, old: CommitId) -> bool:
     return answer.code == 0
 
 
-def _free(layout: Layout, refs: Refs, branch: RefName, old: CommitId | None) -> Checkout | None:
+def _free(layout: Layout, refs: Refs, branch: RefName, old: CommitId | None, verb: Verb) -> Checkout | None:
     """The checkout that the branch is checked out in; raises LandingRefused while git is doing something with it."""
     for git_dir in _git_dirs(layout):
         if branch in _claimed(git_dir):
-            raise _under_way(branch, "a rebase or a bisection", _root(layout, git_dir))
+            raise _under_way(branch, "a rebase or a bisection", _root(layout, git_dir), verb)
     spots = _checkouts(layout, refs, branch)
     if len(spots) > 1:
         places = ", ".join(str(spot.root) for spot in spots)
@@ -133,7 +133,7 @@ def _free(layout: Layout, refs: Refs, branch: RefName, old: CommitId | None) -> 
     for spot in spots:
         for name, what in _UNDER_WAY.items():
             if (spot.git_dir / name).exists():
-                raise _under_way(branch, what, spot.root)
+                raise _under_way(branch, what, spot.root, verb)
         if old is None:
             raise LandingRefused(
                 f"{branch.short} has no commit, but is checked out in {spot.root}",
@@ -142,10 +142,10 @@ def _free(layout: Layout, refs: Refs, branch: RefName, old: CommitId | None) -> 
     return spots[0] if spots else None
 
 
-def _under_way(branch: RefName, what: str, where: Path) -> LandingRefused:
+def _under_way(branch: RefName, what: str, where: Path, verb: Verb) -> LandingRefused:
     return LandingRefused(
         f"{where} cannot take {branch.short}: {what} of it is under way there",
-        hint="finish or abort it (see `git status` there), then land",
+        hint=f"finish or abort it (see `git status` there), then {verb} again",
         branch=branch,
     )
 

@@ -500,7 +500,8 @@ class Repository:
     def take_back(self, branch: RefName, now: CommitId, to: CommitId | None, run: str) -> None:
         """Moves the branch back from `now`, with its checkout; without `to` the branch goes. Raises LandingRefused."""
         with self._lock:
-            land.take_back(self.layout, self._refs, Move(branch, now, to or "", run, f"orchestrix undo {run}"))
+            wanted = Move(branch, now, to or "", run, f"orchestrix undo {run}", "undo")
+            land.take_back(self.layout, self._refs, wanted)
             self._rearm()
 
     def unfinished_landings(self) -> list[tuple[Path, Move]]:

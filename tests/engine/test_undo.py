@@ -56,8 +56,12 @@ def test_undo_keeps_the_users_other_changes(bench: Workbench) -> None:
     (bench.files / "new.txt").write_text("mine now\n")
     refused = bench.call("undo", "--json")
     assert (refused.code, refused.envelope["error"]["paths"]) == (4, ["new.txt"])
+    assert refused.envelope["error"]["message"].startswith("undo would overwrite new.txt in ")
+    assert refused.envelope["error"]["hint"] == (
+        "stash these files (move untracked ones away), then undo again; do not commit them, that rules undo out"
+    )
     assert bench.git("rev-parse", "HEAD") == done.data["head"]
-    bench.git("checkout", "new.txt")
+    bench.git("stash", "push", "-q", "--", "new.txt")
     undone = bench.call("undo", "--json")
     assert (undone.code, undone.data["head"], undone.data["old"]) == (0, done.data["base"], done.data["head"])
     assert bench.git("status", "--porcelain").splitlines() == ["M README.md", "M  src/lib.py", "?? other.txt"]

@@ -147,6 +147,9 @@ def test_what_is_under_way_in_the_checkout_is_finished_first(
     path.parent.mkdir(exist_ok=True)
     path.write_text(f"{vcs.resolve('main')}\n")
     assert "under way" in refused(checkout, vcs, MAIN, ahead).message
+    with pytest.raises(LandingRefused) as caught:
+        vcs.take_back(MAIN, vcs.resolve("main"), vcs.resolve("main~1"), "r1")
+    assert caught.value.hint == "finish or abort it (see `git status` there), then undo again"
 
 
 def test_a_branch_that_is_rebased_or_bisected_anywhere_is_left_alone(
