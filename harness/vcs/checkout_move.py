@@ -258,10 +258,11 @@ def _head(spot: Checkout) -> str:
     return Git(spot.git_dir).run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)).out.decode().strip()
 
 
-def _overwriting(spot: Checkout, wanted: Move, paths: list[str]) -> LandingRefused:
+def _overwriting(spot: Checkout, wanted: Move, paths: list[str], submodules: list[str]) -> LandingRefused:
+    inside = [f"save what is in {path}, then empty it: `git submodule deinit {path}`" for path in submodules[:_SHOWN]]
     return LandingRefused(
         f"{_NOUN[wanted.verb]} would overwrite {_listed(paths)} in {spot.root}",
-        hint=_MAKE_WAY[wanted.verb],
+        hint="; ".join([*inside, f"then {wanted.verb} again"]) if inside else _MAKE_WAY[wanted.verb],
         branch=wanted.branch,
         paths=paths,
     )
@@ -274,16 +275,17 @@ def _listed(paths: list[str]) -> str:
 
 def _judge(spot: Checkout, wanted: Move, is_ours: IsOurs) -> None:
     """Raises LandingRefused for what is in the way; git has the last word, for what is not seen from outside (flags)."""
-    blocked = _Comparison(spot, wanted.old, wanted.new).strict(is_ours)
+    comparison = _Comparison(spot, wanted.old, wanted.new)
+    blocked = comparison.strict(is_ours)
     if blocked:
-        raise _overwriting(spot, wanted, blocked)
+        raise _overwriting(spot, wanted, blocked, comparison.submodules_in(blocked))
     answer = spot.door.run("read-tree", "-n", "-m", "-u", wanted.old, wanted.new, ok=range(256))
     if answer.code == 0:
         return
     lines = text(answer.err).splitlines()
     named = [line.split("'")[1] for line in lines if line.startswith("error:") and line.count("'") > 1]
     if named:
-        raise _overwriting(spot, wanted, named)
+        raise _overwriting(spot, wanted, named, [])
     raise LandingRefused(
         f"{spot.root} cannot take {RefName(wanted.branch).short}: {answer.last_error}",
         hint=f"finish what is going on there, then {wanted.verb} again",
@@ -321,13 +323,21 @@ class _Comparison:
                 blocked.append(os.fsdecode(actual))
             elif self._is_copy(path, is_ours):
                 copies.append(self._at(path))
-            elif not actual == old == self._staged.get(path):
+            elif not (actual == old == self._staged.get(path) or (actual is None and _is_gitlink(old))):
                 blocked.append(os.fsdecode(path))
         if not blocked:
             for copy in copies:
                 copy.unlink()
             self._prepare()
         return sorted(set(blocked))
+
+    def submodules_in(self, blocked: list[str]) -> list[str]:
+        """The submodules among or below these paths whose directories are in the way: not those that are only staged."""
+        tops = {os.fsencode(path) for path in set(blocked) - set(self._staged_otherwise())}
+        links = sorted(path for path, entry in self._staged.items() if _is_gitlink(entry))
+        inside = [path for path in links if not tops.isdisjoint((path, *self._parents(path)))]
+        full = [path for path in inside if _kind(self._at(path)) == stat.S_IFDIR and _names(self._at(path))]
+        return [os.fsdecode(path) for path in full]
 
     def lenient(self) -> list[str]:
         """After a death: what the user changed since stays; returns what is staged, and then prepares nothing."""
@@ -350,10 +360,9 @@ class _Comparison:
         """Paths whose file is not what the index says, with what is there: nothing, an entry, or what is in the way."""
         found: dict[bytes, Entry | Path | None] = {}
         plain = []
-        for path, both in self._changed.items():
-            if any(entry and entry[0] == _GITLINK for entry in both):
-                continue
-            clean = path in self._staged and path not in self._dirty
+        for path in self._changed:
+            # A submodule that git calls clean may still have ignored files and branches of its own.
+            clean = path in self._staged and path not in self._dirty and not _is_gitlink(self._staged[path])
             there = self._there(path)
             if not (clean or (there is None and (path not in self._staged or path in self._unseen))):
                 found[path] = there
@@ -378,11 +387,28 @@ class _Comparison:
             return _LINK, _blob(os.fsencode(os.readlink(at)))  # noqa: PTH115 - a Path would change `./x`
         if stat.S_ISREG(mode):
             return self._file_mode(path, mode), ""
-        return None if stat.S_ISDIR(mode) and self._only_tracked(path) else Path(os.fsdecode(path))
+        return self._directory(path) if stat.S_ISDIR(mode) else Path(os.fsdecode(path))
+
+    def _directory(self, path: bytes) -> Entry | Path | None:
+        """As `_there`, for a directory; git removes one that gives way to a file, with all that a submodule has in it."""
+        old, new = self._changed[path]
+        staged = self._staged.get(path)
+        content = _names(self._at(path))
+        if _is_gitlink(old) and (_is_gitlink(new) or not (new or self._is_filled(path))):
+            return staged  # git leaves the directory alone
+        if _is_gitlink(old) and not content:
+            return old
+        if _is_gitlink(new) and (not content or ".git" in content):
+            return new if staged else None
+        return None if self._only_tracked(path) else Path(os.fsdecode(path))
+
+    def _is_filled(self, path: bytes) -> bool:
+        """Whether the new commit has files below this path."""
+        return any(entry and other.startswith(path + b"/") for other, (_, entry) in self._changed.items())
 
     def _file_mode(self, path: bytes, mode: int) -> str:
         if not self._trusts_modes:
-            return next((entry[0] for entry in reversed(self._changed[path]) if entry), "100644")
+            return next((entry[0] for entry in self._files(path)), "100644")
         return "100755" if mode & stat.S_IXUSR else "100644"
 
     def _only_tracked(self, path: bytes) -> bool:
@@ -414,8 +440,12 @@ class _Comparison:
             return False
         there = at.read_bytes()
         name = f"--path={os.fsdecode(path)}"
-        wholes = [self._door.run("cat-file", "--filters", name, entry[1]).out for entry in self._changed[path] if entry]
+        wholes = [self._door.run("cat-file", "--filters", name, entry[1]).out for entry in self._files(path)]
         return any(whole.startswith(there) for whole in wholes)
+
+    def _files(self, path: bytes) -> list[Entry]:
+        """What the two commits have there, the new one first; a submodule is no file."""
+        return [entry for entry in reversed(self._changed[path]) if entry and not _is_gitlink(entry)]
 
     def _prepare(self) -> None:
         if not self._wanted:
@@ -440,6 +470,10 @@ def _changed(door: Git, old: str, new: str) -> dict[bytes, tuple[Entry | None, E
 
 def _entry(mode: str, oid: str) -> Entry | None:
     return None if mode == _ABSENT else (mode, oid)
+
+
+def _is_gitlink(entry: Entry | None) -> bool:
+    return entry is not None and entry[0] == _GITLINK
 
 
 def _staged(door: Git) -> tuple[Mapping[bytes, Entry], set[bytes]]:
@@ -470,6 +504,14 @@ def _quoted(path: bytes) -> bytes:
 
 def _blob(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def _names(folder: Path) -> list[str]:
+    """What is in the directory; one that cannot be read is not empty."""
+    try:
+        return [entry.name for entry in folder.iterdir()]
+    except PermissionError:
+        return ["?"]
 
 
 def _mode(path: Path) -> int | None:

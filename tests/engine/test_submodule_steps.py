@@ -83,3 +83,75 @@ def test_git_submodule_add_is_merged(
         assert gitlink(bench, done.data["head"], "lib") == f"160000 commit {newer} lib"
         assert "path = lib" in bench.git("show", f"{done.data['head']}:.gitmodules")
     assert bench.git("config", "--list", "--local") == before
+
+
+def worked_in(bench: Workbench, path: str) -> dict[Path, bytes]:
+    """The user's submodule with a commit that nobody else has, an edit and a new file; returns all of its files."""
+    inside = bench.files / path
+    (inside / "lib.py").write_text("mine\n")
+    bench.git("-C", path, "-c", "user.name=U", "-c", "user.email=u@b", "commit", "-qam", "mine alone")
+    (inside / "lib.py").write_text("edited\n")
+    (inside / "new.py").write_text("untracked\n")
+    return content(inside)
+
+
+def content(folder: Path) -> dict[Path, bytes]:
+    return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def with_submodule(bench: Workbench, source: Workbench) -> None:
+    bench.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(source.files), "lib")
+    bench.git("commit", "-qm", "Add a submodule")
+
+
+@pytest.mark.parametrize("instead", ["echo plain > lib", "ln -s a.txt lib", "mkdir -p lib; echo plain > lib/inner"])
+def test_landing_does_not_remove_what_the_user_has_in_a_submodule(
+    bench: Workbench, library: tuple[Workbench, str, str], instead: str
+) -> None:
+    """The step replaces the submodule: refused with the way out, and nothing changes until the user takes it."""
+    with_submodule(bench, library[0])
+    step = shell(f"git rm -q lib; {instead}; git add lib", owns=["lib", "lib/**", ".gitmodules"])
+    assert bench.run(step, flags=("--sandbox", "none")).code == 0
+    mine = worked_in(bench, "lib")
+    refused = bench.call("land", "latest", "--json")
+    assert (refused.code, refused.envelope["error"]["paths"]) == (4, ["lib"])
+    assert "git submodule deinit lib" in refused.envelope["error"]["hint"]
+    assert content(bench.files / "lib") == mine
+    bench.git("submodule", "--quiet", "deinit", "--force", "lib")
+    assert bench.call("land", "latest").code == 0
+    assert bench.git("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("recurse", ["true", "false"])
+@pytest.mark.parametrize("step", ["moves", "removes"])
+def test_landing_leaves_the_directory_of_a_submodule_alone(
+    bench: Workbench, library: tuple[Workbench, str, str], step: str, recurse: str
+) -> None:
+    """As `git merge --ff-only` does, whatever `submodule.recurse` says: `git submodule update` is the user's."""
+    source, older, _ = library
+    with_submodule(bench, source)
+    script = "git rm -q lib" if step == "removes" else cloned(source.files, "lib", older)
+    assert bench.run(shell(script, owns=["lib", ".gitmodules"]), flags=("--sandbox", "none")).code == 0
+    mine = worked_in(bench, "lib")
+    bench.git("config", "submodule.recurse", recurse)
+    for verb in ("land", "undo", "land"):
+        assert bench.call(verb).code == 0
+        assert content(bench.files / "lib") == mine
+
+
+def test_undo_does_not_remove_what_the_user_has_in_a_submodule(
+    bench: Workbench, library: tuple[Workbench, str, str]
+) -> None:
+    """A file became a submodule, and the user went to work there."""
+    source, _, newer = library
+    bench.commit({"lib": "a file\n"})
+    step = shell(cloned(source.files, "lib", newer), owns=["lib", ".gitmodules"])
+    assert bench.run(step, flags=("--sandbox", "none", "--land")).code == 0
+    bench.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init")
+    mine = worked_in(bench, "lib")
+    refused = bench.call("undo", "--json")
+    assert (refused.code, refused.envelope["error"]["paths"]) == (4, ["lib"])
+    assert content(bench.files / "lib") == mine
+    bench.git("submodule", "--quiet", "deinit", "--force", "lib")
+    assert bench.call("undo").code == 0
+    assert (bench.files / "lib").read_text() == "a file\n"
