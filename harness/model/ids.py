@@ -103,6 +103,11 @@ def keep_ref(run: RunId, task: TaskId, label: str) -> RefName:
     return RefName(f"refs/orchestrix/keep/{run}/{task}/{label}")
 
 
+def undone_ref(run: RunId, commit: CommitId) -> RefName:
+    """Where a landing that was taken back stays reachable; `undone` is no task, so no step is restored from it."""
+    return RefName(f"refs/orchestrix/keep/{run}/undone/{commit[:12]}")
+
+
 def record_ref(run: RunId) -> RefName:
     return RefName(f"refs/orchestrix/runs/{run}")
 

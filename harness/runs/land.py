@@ -13,7 +13,7 @@ from typing import Any
 from harness.engine import failpoints
 from harness.errors import Busy, LandingRefused, NotFound, OrchestrixError, UsageError
 from harness.model import events as ev
-from harness.model.ids import CommitId, RefName, RunId
+from harness.model.ids import CommitId, RefName, RunId, undone_ref
 from harness.model.lifecycle import RunStatus
 from harness.model.state import RunState
 from harness.ports import Lease
@@ -91,6 +91,7 @@ def undo(project: Project, run_id: RunId | None = None) -> tuple[RunState, ev.La
             )
         _append(project, lease, ev.UndoStarted(target=target, old=now, new=back))
         try:
+            _keep(project, run_id, target, now)
             project.repository.take_back(target, now, CommitId(back) if back else None, run_id)
         except OrchestrixError as error:
             _append(project, lease, ev.LandingStopped(target=target, reason=error.message))
@@ -100,6 +101,19 @@ def undo(project: Project, run_id: RunId | None = None) -> tuple[RunState, ev.La
         return _append(project, lease, undone), undone
     finally:
         project.store.release(lease)
+
+
+def _keep(project: Project, run_id: RunId, target: RefName, landed: CommitId) -> None:
+    """The branch may be the last to hold these commits: the user may have deleted the integration branch.
+
+    A branch that is elsewhere by now is not moved, and the commits may be gone.
+    """
+    vcs = project.repository
+    if vcs.read_ref(target) != landed:
+        return
+    ref = undone_ref(run_id, landed)
+    vcs.move_ref(ref, landed, vcs.read_ref(ref))
+    failpoints.hit("after:undo_kept")
 
 
 def settle(project: Project) -> None:

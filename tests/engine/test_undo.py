@@ -105,6 +105,47 @@ def test_undo_removes_a_branch_that_the_landing_made(bench: Workbench) -> None:
     assert check(bench.files) == []
 
 
+def test_what_undo_takes_back_can_be_landed_again(bench: Workbench) -> None:
+    """Also when nothing else holds it: the integration branch is deleted, the reflogs expire, and git collects."""
+    done = landed(bench)
+    integration = f"orchestrix/{done.data['run_id']}/integration"
+    bench.git("branch", "-q", "-D", integration)
+    assert bench.call("undo").code == 0
+    bench.git("reflog", "expire", "--expire=now", "--all")
+    bench.git("gc", "-q", "--prune=now")
+    assert bench.call("land", done.data["run_id"]).code == 0
+    assert bench.git("rev-parse", "HEAD") == done.data["head"]
+    assert bench.call("undo").code == 0  # what is kept already is kept once
+    bench.git("branch", "-q", integration, done.data["head"])  # the checker wants it
+
+
+def test_a_landing_that_the_user_took_back_is_not_undone(bench: Workbench) -> None:
+    """The user took it back by hand: refused with the reason, and nothing is kept for it."""
+    done = landed(bench)
+    bench.git("reset", "-q", "--hard", done.data["base"])
+    integration = f"orchestrix/{done.data['run_id']}/integration"
+    bench.git("update-ref", "refs/other", done.data["head"])
+    bench.git("branch", "-q", "-D", integration)
+    refused = bench.call("undo")
+    assert (refused.code, "something came after" in refused.err) == (4, True)
+    assert bench.git("for-each-ref", "refs/orchestrix/keep") == ""
+    bench.git("branch", "-q", integration, "refs/other")
+    bench.git("reset", "-q", "--hard", integration)
+
+
+def test_what_undo_keeps_is_no_work_of_a_step(bench: Workbench) -> None:
+    """`restore` finds nothing to bring back, and `clean` and `doctor` find nothing wrong."""
+    done = landed(bench)
+    assert bench.call("undo").code == 0
+    kept = bench.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/orchestrix/keep")
+    assert kept == f"refs/orchestrix/keep/{done.data['run_id']}/undone/{done.data['head'][:12]} {done.data['head']}"
+    assert bench.call("restore", done.data["run_id"]).code == 2
+    assert bench.call("clean", "--json").data["removed"] == []
+    assert bench.call("doctor").code == 0
+    assert bench.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/orchestrix/keep") == kept
+    assert check(bench.files) == []
+
+
 def test_a_branch_that_was_deleted_meanwhile_stays_deleted(bench: Workbench) -> None:
     """The run's own branch is not brought back; the user can ask for it by name."""
     bench.git("checkout", "-q", "-b", "topic")

@@ -18,6 +18,7 @@ from harness.model.ids import (
     keep_ref,
     record_ref,
     sub_agent_id,
+    undone_ref,
     work_branch,
 )
 
@@ -89,5 +90,6 @@ def test_the_refs_of_a_run_have_one_place_each():
     assert work_branch(run, task) == "refs/heads/orchestrix/r1/2.10/work"
     assert integration_branch(run) == "refs/heads/orchestrix/r1/integration"
     assert keep_ref(run, task, "attempt-1") == "refs/orchestrix/keep/r1/2.10/attempt-1"
+    assert undone_ref(run, CommitId("a" * 40)) == "refs/orchestrix/keep/r1/undone/aaaaaaaaaaaa"
     assert record_ref(run) == "refs/orchestrix/runs/r1"
     assert sub_agent_id(run, task) == "r1/2.10"
