@@ -22,6 +22,7 @@ from harness.vcs.objects import Objects
 from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
 from harness.vcs.trees import Entries, Entry
+from harness.vcs.unconverted import Candidate, Unconverted
 from harness.vcs.upper import Fate, File, Folder, Unusual
 
 _CHUNK = 1024 * 1024
@@ -47,6 +48,7 @@ class Composer:
         self._objects = objects
         self._landmarks = landmarks
         self._rules = rules.Memory()
+        self._unconverted = Unconverted(objects, landmarks)
 
     def tree(self, job: Job, look: Callable[[Collection[bytes]], Folder], left_out: Iterable[str]) -> TreeId | None:
         """`look` says what changed, but for the paths it is given; None where only git itself can tell."""
@@ -94,7 +96,20 @@ class Composer:
             else:
                 file.blob = self._stored(_content(where, file.size), file.before)
         if by_git:
-            self._store_by_git(by_git, job)
+            self._store_by_git(self._changed(by_git, job) if converts else by_git, job)
+
+    def _changed(self, files: list[tuple[bytes, File]], job: Job) -> list[tuple[bytes, File]]:
+        """Without those that are as they were checked out: they keep what they are at the start point."""
+        found = [
+            Candidate(path, trees.oid(file.before), file.size)
+            for path, file in files
+            if file.before and trees.is_file(file.before) and trees.mode(file.before) == _mode(file.mode)
+        ]
+        same = self._unconverted.as_checked_out(job.private, job.place, job.start, job.files, found)
+        for path, file in files:
+            if path in same and file.before:
+                file.blob = trees.oid(file.before)
+        return [(path, file) for path, file in files if path not in same]
 
     def _stored(self, content: bytes, before: Entry | None) -> str:
         """What is as it was before needs no object of its own."""
@@ -109,6 +124,8 @@ class Composer:
             for path, file in files
             if file.before
         )
+        if not files:
+            return
         with tempfile.TemporaryDirectory(prefix="snapshot-", dir=job.place.run_dir) as scratch:
             plain = job.private.git(job.place.tree, Path(scratch) / "index")
             if known:

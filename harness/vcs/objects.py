@@ -123,11 +123,6 @@ class Objects:
         with translated("reading a tree"):
             yield from self._files(self._root(tree), "")
 
-    @translated("writing a tree")
-    def with_entries(self, tree: TreeId, edits: Mapping[bytes, Entry | None]) -> TreeId:
-        """The tree with an entry set, or taken away by None, at each of these paths."""
-        return self.tree(self._edited(self.entries(tree), edits))
-
     @translated("reading a tree")
     def paths(self, oid: str) -> tuple[str, ...]:
         """Every path of a tree or commit, sorted; a submodule is one path."""
@@ -206,20 +201,6 @@ class Objects:
         if len(self._roots) >= _REMEMBERED_ROOTS:
             self._roots.clear()
         self._roots[commit] = tree
-
-    def _edited(self, entries: Entries, edits: Mapping[bytes, Entry | None]) -> Entries:
-        here: dict[bytes, Entry | None] = {}
-        deeper: dict[bytes, dict[bytes, Entry | None]] = {}
-        for path, entry in edits.items():
-            name, _, rest = path.partition(b"/")
-            if rest:
-                deeper.setdefault(name, {})[rest] = entry
-            else:
-                here[name] = entry
-        for name, below in deeper.items():
-            made = self._edited(self.below(entries.get(name)), below)
-            here[name] = trees.made(FileMode.TREE, name, self.tree(made)) if made else None
-        return trees.edited(entries, here)
 
     def _nested(self, folder: Mapping[bytes, Any]) -> TreeId:
         made: dict[bytes, Entry | None] = {

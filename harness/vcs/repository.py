@@ -339,33 +339,30 @@ class Repository:
 
     def _with_work(self, place: Place, workspace: Workspace, start: TreeId, tips: Sequence[CommitId]) -> Taken:
         """With what is work although ignore rules name it; what else they left out is listed."""
-        ignored = Ignored()
-        taken = self._taken(place, workspace, start, ignored)
+        own, ignored = self._private_of(place.run), Ignored()
+        untouched = partial(self._unconverted.untouched, own, place, start)
+        judge = Judge(self._strict, own, start, ignored, untouched)
+        taken = self._taken(place, workspace, judge)
         files = Path(namespace.seen(place.tree))
         work = Search(self._objects, files, start, taken.tree, ignored.left).work(workspace.admin / "index", tips)
         if work:
             ignored = Ignored(work)
-            taken = self._taken(place, workspace, start, ignored)
+            taken = self._taken(place, workspace, dataclasses.replace(judge, ignored=ignored))
         card = worktrees.read_card(place)
         brought = frozenset(map(os.fsencode, card.brought)) if card else ()
         taken.ignored = Search(self._objects, files, start, taken.tree, ignored.left).shown(brought)
         return taken
 
-    def _taken(self, place: Place, workspace: Workspace, start: TreeId, ignored: Ignored) -> Taken:
+    def _taken(self, place: Place, workspace: Workspace, judge: Judge) -> Taken:
         """By the rules of the attributes; where git fails with those, as it is: then the step answers for it."""
-        own = self._private_of(place.run)
         try:
-            taken = self._take(place, workspace, own, Judge(self._strict, own, start, ignored))
-            taken.refused += map(str, self._strict.beyond_limits(start, taken.tree))
-            if taken.refused:
-                return taken
-            taken.tree = self._unconverted.kept(own, place.tree, place.index, start, taken.tree)
+            taken = self._take(place, workspace, judge)
+            taken.refused += map(str, self._strict.beyond_limits(judge.start, taken.tree))
         except GitFailed as failed:
             if failed.details.get("machine") or failed.details.get("overtime"):
                 raise
-            raw = own.unconverting()
-            judge = Judge(self._strict, raw, start, ignored)
-            taken = self._take(place, workspace, raw, judge, by_git=True)
+            raw = dataclasses.replace(judge, private=judge.private.unconverting())
+            taken = self._take(place, workspace, raw, by_git=True)
             taken.refused.append(failed.message)
         return taken
 
@@ -543,15 +540,13 @@ class Repository:
         """The files of a record; raises NotFound."""
         return record.read(self._objects, self._refs, run)
 
-    def _take(
-        self, place: Place, workspace: Workspace, own: PrivateDir, judge: Judge, *, by_git: bool = False
-    ) -> Taken:
+    def _take(self, place: Place, workspace: Workspace, judge: Judge, *, by_git: bool = False) -> Taken:
         """From what changed, where that can be told exactly; else by git over the whole workspace."""
         card = worktrees.read_card(place)
         if card is not None and card.template is not None and not overlay.is_mounted(place):
             raise EnvironmentProblem(f"workspace {place.name} is not mounted", hint="resume the run")
         left_out = prepare.untouched(Path(namespace.seen(workspace.path)), card.prepared) if card else ()
-        start, ignored, tree = judge.start, judge.ignored, None
+        own, start, ignored, tree = judge.private, judge.start, judge.ignored, None
         if by_git and (card is None or card.only is None):
             pass
         elif card is not None and card.template is not None:

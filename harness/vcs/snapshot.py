@@ -14,6 +14,7 @@ from contextlib import nullcontext
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 from pygit2.enums import FileMode
 
@@ -35,6 +36,12 @@ _INVALID = b"invalid path"
 _CLOSED = (b"Permission denied", b"could not open directory")
 
 
+class Untouched(Protocol):
+    """Lists the files that are as they were checked out; `attributes` says whether there are any now."""
+
+    def __call__(self, *, attributes: bool) -> list[bytes]: ...
+
+
 @dataclass(slots=True)
 class Taken:
     """A tree in the object store, and what people should know about how it came to be."""
@@ -50,12 +57,13 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Says what of the changes to `start` git refuses elsewhere."""
+    """Says what of the files is a change to `start`, and what of the changes git refuses elsewhere."""
 
     strict: Strict
     private: PrivateDir
     start: TreeId
     ignored: Ignored
+    untouched: Untouched
 
     def problems(self, changed: Mapping[bytes, Entry]) -> list[Problem]:
         return self.strict.problems(self.private, self.start, changed)
@@ -97,10 +105,10 @@ class _Snapshot:
     def _taken(self, seen: Survey) -> Taken:
         nested = [path for path in seen.nested if path not in self._gitlinks]
         apart = [*nested, *self._gitlinks]
-        answer = self._add(apart, seen.special)
+        answer = self._add(apart, seen)
         if any(sign in answer.err for sign in _CLOSED):
             survey.open_doors(self._root)
-            answer = self._add(apart, seen.special)
+            answer = self._add(apart, seen)
         self._note_refused(answer)
         plain = [*self._settle_new(self._not_ignored(nested)), *self._settle_gitlinks(seen)]
         self._add_plain(plain, seen.inside)
@@ -123,11 +131,12 @@ class _Snapshot:
             self._warn(f"{_shown(path)} is no regular file, directory or link: it is not in the snapshot")
         return seen
 
-    def _add(self, left_out: Sequence[str], special: Sequence[str]) -> Answer:
+    def _add(self, left_out: Sequence[str], seen: Survey) -> Answer:
         """Stages everything else on a fresh copy of the pristine index, whose times vouch for unchanged files."""
         shutil.copy2(self._pristine, self._index)
-        if special:
-            self._update(special, "--force-remove")
+        if seen.special:
+            self._update(seen.special, "--force-remove")
+        self._hold_untouched(seen)
         excluded = [f":(exclude,top,literal){path}" for path in left_out]
         # Git refuses a pattern that leads through a link.
         bookkeeping = () if (self._root / ".orchestrix").is_symlink() else BOOKKEEPING
@@ -141,6 +150,12 @@ class _Snapshot:
             stdin=_joined(patterns),
             ok=(0, 1),
         )
+
+    def _hold_untouched(self, seen: Survey) -> None:
+        """Git shall not read them again: it would store them as attributes say that may be new, or fail to."""
+        untouched = self._judge.untouched(attributes=seen.attributes) if self._judge else []
+        if untouched:
+            self._update([os.fsdecode(path) for path in untouched], "--assume-unchanged")
 
     def _not_ignored(self, nested: Sequence[str]) -> list[str]:
         if not nested:

@@ -124,7 +124,7 @@ def _move_in(spare: _Spare, place: Place) -> None:
 def _strays(root: bytes, index: Path) -> Iterable[bytes]:
     """Everything that is not as it was checked out; raises ValueError when the root itself is not, or the index."""
     known = vouched.by(index)
-    folders = _folders(known)
+    folders = vouched.folders(known)
     plain = _nature(os.path.dirname(root))  # noqa: PTH120 - bytes, as everywhere here
     if _nature(root) != (_ROOT_MODE | plain[0] & stat.S_ISGID, *plain[1:]):
         raise ValueError("somebody changed the directory itself")
@@ -141,17 +141,6 @@ def _strays(root: bytes, index: Path) -> Iterable[bytes]:
                     waiting.append(path + b"/")
                 else:
                     yield entry.path
-
-
-def _folders(paths: Iterable[bytes]) -> set[bytes]:
-    """Every directory above these paths."""
-    found: set[bytes] = set()
-    for path in paths:
-        folder = path.rpartition(b"/")[0]
-        while folder and folder not in found:
-            found.add(folder)
-            folder = folder.rpartition(b"/")[0]
-    return found
 
 
 def _nature(directory: bytes) -> tuple[int, int, int, tuple[str, ...], int]:

@@ -35,6 +35,8 @@ class Survey:
     unreadable: list[str] = field(default_factory=list)
     depth: int = 0
     """Of folders in each other."""
+    attributes: bool = False
+    """Whether a file says how git converts others."""
 
 
 def tree(root: Path, submodules: Collection[str] = ()) -> Survey:
@@ -62,6 +64,7 @@ def tree(root: Path, submodules: Collection[str] = ()) -> Survey:
             path = f"{directory}/{entry.name}" if directory else entry.name
             if entry.name == ".git":
                 continue
+            seen.attributes = seen.attributes or entry.name == ".gitattributes"
             if entry.is_dir(follow_symlinks=False):
                 waiting.append((path, nested))
             elif not entry.is_file(follow_symlinks=False) and not entry.is_symlink():

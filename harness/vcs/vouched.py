@@ -8,13 +8,26 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 _HEADER, _SECOND = struct.Struct(">4sII"), 1_000_000_000
-_ENTRY = struct.Struct(">IIII4xI12xI20s2x")  # times of change and of content, inode, size and id, before the name
-_PLAIN = (b"DIRC", 2)
+_ENTRY = struct.Struct(">IIII4xII8xI20sH")  # times of change and of content, inode, mode, size, id and flags
+_SIGNATURE, _VERSIONS = b"DIRC", (2, 3)
+_EXTENDED = 0x4000  # two more bytes of flags, in version 3
 _WORD = 0xFFFFFFFF
 Sign = tuple[int, int, int, int]
+"""Time of change, time of content, inode and size."""
+
+
+class Row(NamedTuple):
+    """One entry of an index; `vouched` says that whoever finds the same sign finds the same file."""
+
+    sign: Sign
+    oid: bytes
+    mode: int
+    vouched: bool
 
 
 def by(index: Path) -> dict[bytes, tuple[Sign, bytes]]:
@@ -22,11 +35,14 @@ def by(index: Path) -> dict[bytes, tuple[Sign, bytes]]:
 
     Without those that are not older than the index itself: they may have changed unseen.
     """
-    status = index.stat()
-    try:
-        return _read(index.read_bytes(), min(status.st_mtime_ns, status.st_ctime_ns))
-    except struct.error as error:
-        raise ValueError("an index that is not whole") from error
+    written = _written(index)
+    return {path: (sign, oid) for path, sign, oid, _ in _read(index.read_bytes()) if sign[0] < written}
+
+
+def rows(index: Path) -> dict[bytes, Row]:
+    """Every entry; raises ValueError for an index of another kind."""
+    written = _written(index)
+    return {path: Row(sign, oid, mode, sign[0] < written) for path, sign, oid, mode in _read(index.read_bytes())}
 
 
 def is_untouched(entry: os.DirEntry[bytes], sign: Sign) -> bool:
@@ -35,18 +51,34 @@ def is_untouched(entry: os.DirEntry[bytes], sign: Sign) -> bool:
     return sign == (now.st_ctime_ns, now.st_mtime_ns, now.st_ino & _WORD, now.st_size & _WORD)
 
 
-def _read(raw: bytes, written: int) -> dict[bytes, tuple[Sign, bytes]]:
-    signature, version, count = _HEADER.unpack_from(raw)
-    if (signature, version) != _PLAIN:
-        raise ValueError("an index of another kind")
-    found: dict[bytes, tuple[Sign, bytes]] = {}
-    at = _HEADER.size
-    for _ in range(count):
-        seconds, fraction, content_seconds, content_fraction, inode, size, oid = _ENTRY.unpack_from(raw, at)
-        end = raw.index(b"\0", at + _ENTRY.size)
-        changed = seconds * _SECOND + fraction
-        if changed < written:
-            sign = changed, content_seconds * _SECOND + content_fraction, inode, size
-            found[raw[at + _ENTRY.size : end]] = sign, oid
-        at += (end - at + 8) & ~7  # an entry ends with one to eight zeros
+def folders(paths: Iterable[bytes]) -> set[bytes]:
+    """Every directory above these paths, the root too."""
+    found = {b""}
+    for path in paths:
+        folder = path.rpartition(b"/")[0]
+        while folder not in found:
+            found.add(folder)
+            folder = folder.rpartition(b"/")[0]
     return found
+
+
+def _written(index: Path) -> int:
+    status = index.stat()
+    return min(status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _read(raw: bytes) -> Iterator[tuple[bytes, Sign, bytes, int]]:
+    try:
+        signature, version, count = _HEADER.unpack_from(raw)
+        if signature != _SIGNATURE or version not in _VERSIONS:
+            raise ValueError("an index of another kind")
+        at = _HEADER.size
+        for _ in range(count):
+            seconds, fraction, content, content_fraction, inode, mode, size, oid, flags = _ENTRY.unpack_from(raw, at)
+            name = at + _ENTRY.size + (2 if flags & _EXTENDED else 0)
+            end = raw.index(b"\0", name)
+            sign = seconds * _SECOND + fraction, content * _SECOND + content_fraction, inode, size
+            yield raw[name:end], sign, oid, mode
+            at += (end - at + 8) & ~7  # an entry ends with one to eight zeros
+    except struct.error as error:
+        raise ValueError("an index that is not whole") from error

@@ -38,6 +38,21 @@ def test_all_kinds_give_the_same_commits(bench: Workbench, monkeypatch: pytest.M
     assert heads["checkout"] == heads["overlay"] == heads["sparse"]
 
 
+def test_new_attributes_change_what_the_step_owns_in_every_kind(bench: Workbench) -> None:
+    """Files that the step did not touch are neither converted nor held against it."""
+    (bench.files / ".git/info/attributes").write_text("* -text\n")
+    bench.commit({f"{number}.id": "l\r\n$Id: x $\r\n" for number in range(100)})
+    (bench.files / ".git/info/attributes").unlink()
+    step = shell("echo '*.id text ident' > .gitattributes; echo z > z.txt", owns=[".gitattributes", "z.txt"])
+    trees = set()
+    for kind in ("checkout", "overlay", "sparse"):
+        done = bench.run(step, flags=("--workspace", kind))
+        assert (done.code, done.reasons) == (0, ["merged"]), done.out
+        assert done.steps[0]["changed_paths"] == [".gitattributes", "z.txt"]
+        trees.add(bench.git("rev-parse", f"{done.data['head']}^{{tree}}"))
+    assert len(trees) == 1
+
+
 @pytest.mark.parametrize(
     ("flags", "why"),
     [
