@@ -17,7 +17,6 @@ from harness.model.ids import CommitId, RefName, RunId, undone_ref
 from harness.model.lifecycle import RunStatus
 from harness.model.state import RunState
 from harness.ports import Lease
-from harness.runs import nested
 from harness.wiring import Project, holder
 
 
@@ -26,6 +25,8 @@ def land(project: Project, run_id: RunId, into: str | None = None, *, partial: b
 
     A result that changes no file of the branch moves nothing: nobody wants its empty commits.
     """
+    from harness.runs import nested  # noqa: PLC0415 - a run without --land has no use for it
+
     _require_log(project, run_id)
     nested.require_top(project.reading, run_id, "land")
     settle(project)

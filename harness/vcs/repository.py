@@ -22,6 +22,7 @@ from harness.vcs import (
     agent_git,
     edits,
     effective,
+    gitlinks,
     kinds,
     land,
     layered,
@@ -79,6 +80,7 @@ class Repository:
         self._compared = Compared(self._objects, self._landmarks)
         self._sparse = Sparse(self._objects, self._landmarks)
         self._unconverted = Unconverted(self._objects, self._landmarks)
+        self._gitlinks = gitlinks.Search(self._objects, self._landmarks)
         self._strict = Strict(self._objects)
         self._merger = Merger(self._objects, self._landmarks)
         self._background = Background()
@@ -341,10 +343,12 @@ class Repository:
         """With what is work although ignore rules name it; what else they left out is listed."""
         own, ignored = self._private_of(place.run), Ignored()
         untouched = partial(self._unconverted.untouched, own, place, start)
-        judge = Judge(self._strict, own, start, ignored, untouched)
+        index = workspace.admin / "index"
+        tracked = self._gitlinks.tracked(start, index, tips)
+        judge = Judge(self._strict, own, start, ignored, untouched, tracked)
         taken = self._taken(place, workspace, judge)
         files = Path(namespace.seen(place.tree))
-        work = Search(self._objects, files, start, taken.tree, ignored.left).work(workspace.admin / "index", tips)
+        work = Search(self._objects, files, start, taken.tree, ignored.left).work(index, tips)
         if work:
             ignored = Ignored(work)
             taken = self._taken(place, workspace, dataclasses.replace(judge, ignored=ignored))
@@ -547,7 +551,7 @@ class Repository:
             raise EnvironmentProblem(f"workspace {place.name} is not mounted", hint="resume the run")
         left_out = prepare.untouched(Path(namespace.seen(workspace.path)), card.prepared) if card else ()
         own, start, ignored, tree = judge.private, judge.start, judge.ignored, None
-        if by_git and (card is None or card.only is None):
+        if (by_git or judge.gitlinks.differ) and (card is None or card.only is None):
             pass
         elif card is not None and card.template is not None:
             tree = self._layered.tree(place, own, (card.template, start), left_out, ignored)
@@ -557,8 +561,8 @@ class Repository:
             tree = self._compared.tree(place, own, start, left_out, ignored)
         if tree is not None:
             return Taken(tree)
-        gitlinks = [os.fsdecode(path) for path in self._landmarks.of(start).gitlinks]
-        return snapshot.take(own.git(workspace.path), workspace.private_index, gitlinks, left_out, judge)
+        begun = [os.fsdecode(path) for path in self._landmarks.of(start).gitlinks]
+        return snapshot.take(own.git(workspace.path), workspace.private_index, begun, left_out, judge)
 
     def _retire(self, place: Place) -> None:
         """What a step wrote may stay in the trash for a while; a whole checkout goes now, unless it is used again."""

@@ -19,11 +19,13 @@ from typing import Protocol
 from pygit2.enums import FileMode
 
 from harness import namespace
+from harness.errors import GitFailed
 from harness.model import limits
 from harness.model.ids import TreeId
 from harness.model.late import dataclass
 from harness.vcs import strict, submodules, survey, trees
 from harness.vcs.git import Answer, Git, many_descriptors, text
+from harness.vcs.gitlinks import Gitlinks
 from harness.vcs.ignored import Ignored
 from harness.vcs.private import PrivateDir
 from harness.vcs.strict import Problem, Strict
@@ -64,6 +66,7 @@ class Judge:
     start: TreeId
     ignored: Ignored
     untouched: Untouched
+    gitlinks: Gitlinks = Gitlinks()
 
     def problems(self, changed: Mapping[bytes, Entry]) -> list[Problem]:
         return self.strict.problems(self.private, self.start, changed)
@@ -92,6 +95,7 @@ class _Snapshot:
         self._git, self._root, self._index = git, Path(namespace.seen(git.work_tree)), git.index
         self._pristine = pristine
         self._judge = judge
+        self._known = judge.gitlinks if judge else Gitlinks()
         self._gitlinks = gitlinks
         self._prepared = [f":(exclude,top,literal){path}" for path in prepared]
         self._warnings: list[str] = []
@@ -112,6 +116,7 @@ class _Snapshot:
         self._note_refused(answer)
         plain = [*self._settle_new(self._not_ignored(nested)), *self._settle_gitlinks(seen)]
         self._add_plain(plain, seen.inside)
+        self._settle_tracked()
         self._settle_ignored()
         self._refuse(invalid=_INVALID in answer.err)
         for path in plain:
@@ -180,13 +185,58 @@ class _Snapshot:
         head = survey.head_commit(self._root / path / ".git")
         if head is None:
             return False
-        said = submodules.problem(self._git, self._root / path / ".git", head, self._declared.get(path))
+        said = self._problem(path, head)
         if said:
-            self._refused.append(f"submodule {_shown(path)}: {said}")
+            self._refused.append(said)
             return False
-        self._git.run("update-index", "--add", "--replace", "--cacheinfo", f"160000,{head},{path}")
-        self._warn(f"submodule {_shown(path)} is recorded at {head[:12]}; what is in it is not in the snapshot")
+        self._link(path, head)
         return True
+
+    def _problem(self, path: str, commit: str) -> str | None:
+        """Why a submodule must not be recorded at a commit; one that the start point names is as good as it was."""
+        entry = self._root / path / ".git"
+        if self._known.had(commit):
+            return None
+        if survey.head_commit(entry) is None:
+            said: str | None = f"commit {commit[:12]} cannot be shown to be reachable: it is not checked out"
+        else:
+            said = submodules.problem(self._git, entry, commit, self._declared.get(path))
+        return f"submodule {_shown(path)}: {said}" if said else None
+
+    def _link(self, path: str, commit: str) -> None:
+        self._git.run("update-index", "--add", "--replace", "--cacheinfo", f"160000,{commit},{path}")
+        self._warn(f"submodule {_shown(path)} is recorded at {commit[:12]}; what is in it is not in the snapshot")
+
+    def _settle_tracked(self) -> None:
+        """Takes the gitlinks that the agent tracked where the files say nothing: an empty directory has no commit."""
+        for path, commit in self._known.staged.items():
+            if commit is None:
+                if survey.is_empty(self._root, path):
+                    self._update([path], "--force-remove")
+            elif self._is_as_begun(path):
+                self._take_link(path, commit)
+        for path, commit in self._known.committed.items():
+            if survey.is_empty(self._root, path):
+                self._take_link(path, commit)
+
+    def _take_link(self, path: str, commit: str) -> None:
+        """One that must not be merged is refused, and in the kept work all the same if git takes its name."""
+        said = self._problem(path, commit)
+        if said:
+            self._refused.append(said)
+        try:
+            self._link(path, commit)
+        except GitFailed as failed:
+            if failed.details.get("machine") or failed.details.get("overtime"):
+                raise
+            self._refused.append(f"submodule {_shown(path)}: {failed.message}")
+
+    def _is_as_begun(self, path: str) -> bool:
+        """Whether the files give no other commit than the start point: no files, or a repository that did not move."""
+        if path not in self._known.begun:
+            return survey.is_empty(self._root, path) or survey.is_free(self._root, path)
+        head = survey.head_commit(self._root / path / ".git")
+        return head == self._known.begun[path] if head else survey.is_empty(self._root, path)
 
     def _settle_gitlinks(self, seen: Survey) -> list[str]:
         """Brings the start point's submodules up to date; returns those that now are plain directories of files."""

@@ -85,6 +85,28 @@ def listed(directory: AnyStr | os.PathLike[AnyStr]) -> list[os.DirEntry[AnyStr]]
         return None
 
 
+def is_empty(root: Path, path: str) -> bool:
+    """Whether it is a directory in which, however deep, there is no file; none behind a link."""
+    if not _is_directory(root / path) or not _has_room(root, path):
+        return False
+    return not any(files or ".git" in folders for _, folders, files in os.walk(root / path))
+
+
+def is_free(root: Path, path: str) -> bool:
+    """Whether nothing stands at a path, and something could."""
+    return not os.path.lexists(root / path) and _has_room(root, path)
+
+
+def _has_room(root: Path, path: str) -> bool:
+    """Whether there are only directories above a path."""
+    above = (root / folder for folder in Path(path).parents)
+    return all(_is_directory(folder) or not os.path.lexists(folder) for folder in above)
+
+
+def _is_directory(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
 def remove_traps(root: Path, seen: Survey) -> None:
     """Takes away pipes and devices in the place of files that git itself reads: opening one would block for ever."""
     for path in seen.special:

@@ -155,3 +155,93 @@ def test_undo_does_not_remove_what_the_user_has_in_a_submodule(
     bench.git("submodule", "--quiet", "deinit", "--force", "lib")
     assert bench.call("undo").code == 0
     assert (bench.files / "lib").read_text() == "a file\n"
+
+
+COMMIT = f"{ME} commit -qm mine"
+ENDINGS = {"staged": "", "committed": f"&& {COMMIT}", "no index": f"&& {COMMIT} && rm $(git rev-parse --git-dir)/index"}
+
+
+@pytest.fixture
+def project(bench: Workbench, library: tuple[Workbench, str, str]) -> Workbench:
+    """A repository with the library as a submodule, at its older commit."""
+    source, older, _ = library
+    for field, value in (("path", "sub"), ("url", str(source.files))):
+        bench.git("config", "-f", ".gitmodules", f"submodule.sub.{field}", value)
+    bench.git("update-index", "--add", "--cacheinfo", f"160000,{older},sub")
+    bench.git("add", ".gitmodules")
+    bench.git("commit", "-qm", "Add the library")
+    (bench.files / "sub").mkdir()
+    return bench
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_submodule_that_is_not_checked_out_is_moved(
+    project: Workbench, library: tuple[Workbench, str, str], kind: str, ending: str
+) -> None:
+    """Staged, committed, and with the commit alone to tell: an empty directory does not say which commit it stands for."""
+    step = shell(f"git mv sub moved && echo more >> a.txt {ENDINGS[ending]}", owns=["**"])
+    done = project.run(step, flags=("--workspace", kind, "--sandbox", "bwrap"))
+    assert (done.code, done.reasons) == (0, ["merged"]), done.out
+    assert gitlink(project, done.data["head"], "moved") == f"160000 commit {library[1]} moved"
+    assert gitlink(project, done.data["head"], "sub") == ""
+    assert done.steps[0]["changed_paths"] == [".gitmodules", "a.txt", "moved", "sub"]
+
+
+@pytest.mark.parametrize("more", ["true", "echo more >> a.txt; git add a.txt"], ids=["alone", "beside"])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_gitlink_whose_commit_nobody_can_show_fails_its_step(
+    project: Workbench, library: tuple[Workbench, str, str], kind: str, more: str, ending: str
+) -> None:
+    """With its path, and with the work kept; it is never dropped, alone or beside other work."""
+    newer = library[2]
+    script = f"{more}; git update-index --cacheinfo 160000,{newer},sub {ENDINGS[ending]}"
+    done = project.run(shell(script, owns=["**"]), flags=("--workspace", kind, "--sandbox", "bwrap"))
+    assert (done.code, done.reasons) == (1, ["content_refused"]), done.out
+    assert f"submodule sub: commit {newer[:12]} cannot be shown to be reachable" in done.steps[0]["message"]
+    kept = next(event["payload"]["ref"] for event in project.events() if event["type"] == "work.kept")
+    assert gitlink(project, kept, "sub") == f"160000 commit {newer} sub"
+
+
+@pytest.mark.parametrize("how", ["git rm -q sub", "git rm -q --cached sub", "rmdir sub"])
+def test_a_submodule_goes(project: Workbench, kind: str, how: str) -> None:
+    """From the index, from the files, and from both."""
+    done = project.run(shell(how, owns=["**"]), flags=("--workspace", kind, "--sandbox", "bwrap"))
+    assert (done.code, done.reasons) == (0, ["merged"]), done.out
+    assert gitlink(project, done.data["head"], "sub") == ""
+
+
+def test_a_gitlink_that_the_agent_took_back_is_none(
+    project: Workbench, library: tuple[Workbench, str, str], kind: str
+) -> None:
+    """On another branch, or reset: the commits are kept, and the step is what its index and its files say."""
+    script = (
+        f"git checkout -q -b aside && git update-index --add --cacheinfo 160000,{library[2]},new &&"
+        f" git update-index --cacheinfo 160000,{library[2]},sub && {COMMIT} && git checkout -q - && echo more >> a.txt"
+    )
+    done = project.run(shell(script, owns=["**"]), flags=("--workspace", kind, "--sandbox", "bwrap"))
+    assert (done.code, done.reasons) == (0, ["merged"]), done.out
+    assert done.steps[0]["changed_paths"] == ["a.txt"]
+
+
+def test_files_in_the_place_of_a_gitlink_decide(
+    project: Workbench, library: tuple[Workbench, str, str], kind: str
+) -> None:
+    """A file, a folder of files and a link above: what the index still says of a submodule there is over."""
+    script = (
+        f"for path in sub new deep/er; do git update-index --add --cacheinfo 160000,{library[2]},$path; done;"
+        "echo file > sub/file; mkdir -p new && echo file > new/file; mkdir -p real/er && echo file > real/er/file; ln -s real deep"
+    )
+    done = project.run(shell(script, owns=["**"]), flags=("--workspace", kind, "--sandbox", "bwrap"))
+    assert (done.code, done.reasons) == (0, ["merged"]), done.out
+    assert done.steps[0]["changed_paths"] == ["deep", "new/file", "real/er/file", "sub", "sub/file"]
+
+
+def test_a_gitlink_is_taken_when_the_repository_there_shows_its_commit(
+    project: Workbench, library: tuple[Workbench, str, str], kind: str
+) -> None:
+    """The submodule stands where it stood, and its remote has the commit that the index names."""
+    source, older, newer = library
+    script = f"{cloned(source.files, 'sub', older)} && git update-index --cacheinfo 160000,{newer},sub"
+    done = project.run(shell(script, owns=["**"]), flags=("--workspace", kind, "--sandbox", "none"))
+    assert (done.code, done.reasons) == (0, ["merged"]), done.out
+    assert gitlink(project, done.data["head"], "sub") == f"160000 commit {newer} sub"
