@@ -71,7 +71,7 @@ def _committing(bench: Workbench, idx: int) -> dict[str, object]:
     commit = f"echo $i >> {name}; git add {name}; git commit -qm $i || exit 9"
     return shell(
         f"for i in 1 2 3; do {commit}; done; git branch mine-{idx} || exit 9; git tag tag-{idx} || exit 9;"
-        f" touch ready-{idx}; while ! test -e {bench.root / 'gate'}; do sleep 0.05; done; rm ready-{idx};"
+        f" touch ready-{idx}-$ORCHESTRIX_ATTEMPT; while ! test -e {bench.root / 'gate'}; do sleep 0.05; done; rm ready-{idx}-*;"
         f" for i in 4 5 6; do {commit}; git status --porcelain || exit 9; git log --all --oneline || exit 9; done",
         owns=[name],
     )
@@ -84,10 +84,10 @@ def _beside(tmp_path: Path, *flags: str, lives: int) -> None:
     user = User(bench)
     plan = bench.plan(*(_committing(bench, idx) for idx in range(STEPS)))
     args = ("run", str(plan), "--json", "--run-id", "r1", "-j", str(STEPS), *flags)
-    for _ in range(lives):
+    for attempt in range(1, lives + 1):
         with started(bench, *args) as coordinator:
             for idx in range(STEPS):
-                coordinator.until_written(f"ready-{idx}")
+                coordinator.until_written(f"ready-{idx}-{attempt}")
             user.work()
             coordinator.kill()
         user.work()
