@@ -344,7 +344,7 @@ class Repository:
         own, ignored = self._private_of(place.run), Ignored()
         untouched = partial(self._unconverted.untouched, own, place, start)
         index = workspace.admin / "index"
-        tracked = self._gitlinks.tracked(start, index, tips)
+        tracked = self._gitlinks.tracked(start, place.index, index, tips)
         judge = Judge(self._strict, own, start, ignored, untouched, tracked)
         taken = self._taken(place, workspace, judge)
         files = Path(namespace.seen(place.tree))

@@ -209,6 +209,8 @@ class _Snapshot:
 
     def _settle_tracked(self) -> None:
         """Takes the gitlinks that the agent tracked where the files say nothing: an empty directory has no commit."""
+        if self._known.unread:
+            self._warn("the agent's index cannot be read: submodules that are only staged are not in the snapshot")
         for path, commit in self._known.staged.items():
             if commit is None:
                 if survey.is_empty(self._root, path):

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 _HEADER, _SECOND = struct.Struct(">4sII"), 1_000_000_000
 _ENTRY = struct.Struct(">IIII4xII8xI20sH")  # times of change and of content, inode, mode, size, id and flags
+_EXTENSION, _CHECKSUM = struct.Struct(">4sI"), 20
 _SIGNATURE, _VERSIONS = b"DIRC", (2, 3)
 _EXTENDED = 0x4000  # two more bytes of flags, in version 3
 _WORD = 0xFFFFFFFF
@@ -80,5 +81,15 @@ def _read(raw: bytes) -> Iterator[tuple[bytes, Sign, bytes, int]]:
             sign = seconds * _SECOND + fraction, content * _SECOND + content_fraction, inode, size
             yield raw[name:end], sign, oid, mode
             at += (end - at + 8) & ~7  # an entry ends with one to eight zeros
+        _check_extensions(raw, at)
     except struct.error as error:
         raise ValueError("an index that is not whole") from error
+
+
+def _check_extensions(raw: bytes, at: int) -> None:
+    """Raises ValueError where the entries are not all there is: git gives what may be ignored a name in capitals."""
+    while at < len(raw) - _CHECKSUM:
+        name, size = _EXTENSION.unpack_from(raw, at)
+        if not name[:1].isupper():
+            raise ValueError("an index that is not all in its entries")
+        at += _EXTENSION.size + size

@@ -158,7 +158,12 @@ def test_undo_does_not_remove_what_the_user_has_in_a_submodule(
 
 
 COMMIT = f"{ME} commit -qm mine"
-ENDINGS = {"staged": "", "committed": f"&& {COMMIT}", "no index": f"&& {COMMIT} && rm $(git rev-parse --git-dir)/index"}
+ENDINGS = {
+    "staged": "&& git update-index --index-version 4",
+    "committed": f"&& {COMMIT}",
+    "no index": f"&& {COMMIT} && rm $(git rev-parse --git-dir)/index",
+    "split index": f"&& {COMMIT} && git update-index --split-index",
+}
 
 
 @pytest.fixture
@@ -200,6 +205,14 @@ def test_a_gitlink_whose_commit_nobody_can_show_fails_its_step(
     assert f"submodule sub: commit {newer[:12]} cannot be shown to be reachable" in done.steps[0]["message"]
     kept = next(event["payload"]["ref"] for event in project.events() if event["type"] == "work.kept")
     assert gitlink(project, kept, "sub") == f"160000 commit {newer} sub"
+
+
+def test_an_index_that_cannot_be_read_is_named(project: Workbench, library: tuple[Workbench, str, str]) -> None:
+    """What is only staged there is left out, and said to be."""
+    script = f"git update-index --cacheinfo 160000,{library[2]},sub && git update-index --split-index; echo 1 > new.txt"
+    done = project.run(shell(script, owns=["**"]))
+    assert (done.code, done.steps[0]["changed_paths"]) == (0, ["new.txt"]), done.out
+    assert "index cannot be read" in project.call("report", "latest", "--step", "0").out
 
 
 @pytest.mark.parametrize("how", ["git rm -q sub", "git rm -q --cached sub", "rmdir sub"])
