@@ -9,12 +9,39 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Self
 
+from harness.engine.context import Context
 from harness.engine.journal import Journal
+from harness.model.late import dataclass
 from harness.model.lifecycle import State
+from harness.model.schedule import Schedule
 from harness.model.state import RunState, StepState
-from harness.orchestrator.policies import Policies
+from harness.model.verdict import Failure, Reason
+from harness.orchestrator import personas
 
 _PARKED = (State.WAITING_FOR_MERGE, State.COMPLETED)
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """What routing depends on besides the state: the order of the plan and the bounds of the run; fixed for one plan."""
+
+    order: Schedule
+    jobs: int
+    priorities: tuple[int, ...]
+    stop_at_failure: bool = False
+    persona: str = personas.PERFORM_TASK
+    plans: bool = False  # whether the run began with a goal
+
+    @classmethod
+    def of(cls, ctx: Context) -> Policies:
+        return cls(
+            order=ctx.schedule,
+            jobs=ctx.options.jobs,
+            priorities=tuple(step.priority for step in ctx.plan.steps),
+            stop_at_failure=ctx.plan.on_failure == "stop",
+            plans=bool(ctx.options.planning),
+            persona=ctx.nest.within.persona or personas.SUBAGENT if ctx.nest else personas.PERFORM_TASK,
+        )
 
 
 class Board:
@@ -74,6 +101,22 @@ class Board:
         """Whether there is a result of everything that the step needs."""
         needs = self.needs(step)
         return needs & self.parked == needs
+
+    def abandoned(self, step: StepState) -> Failure | None:
+        """Why the step cannot go on: it needs a failed step, or stands after one and the plan says `on_failure: stop`."""
+        if not self.failed:
+            return None
+        lost = self.needs(step) & self.failed
+        if lost:
+            return Failure(Reason.DEPENDENCY_FAILED, f"step {step.task_id} needs step {_first(lost)}, which failed")
+        before = self.failed & ((1 << step.step_idx) - 1)
+        if self.policies.stop_at_failure and before:
+            return Failure(Reason.STOPPED, f"the run stops at failed step {_first(before)}")
+        return None
+
+
+def _first(bits: int) -> int:
+    return (bits & -bits).bit_length() - 1
 
 
 class Boards:

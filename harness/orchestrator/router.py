@@ -6,17 +6,19 @@ the same log always gives the same decisions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import NamedTuple
 
+from harness.errors import IllegalTransition
 from harness.model import budget
+from harness.model import events as ev
+from harness.model.ids import TaskId
 from harness.model.lifecycle import State
 from harness.model.state import RunState, StepState
-from harness.orchestrator import abandonment, personas
-from harness.orchestrator.board import Board
-from harness.orchestrator.decision import Decision
-from harness.orchestrator.policies import Policies
+from harness.orchestrator import personas
+from harness.orchestrator.board import Board, Policies
 
 INITIAL = "initial_planner"
 CLASSIFIER = "classifier"
@@ -32,6 +34,18 @@ FINALIZER = "finalizer"
 
 _WORKING = (EXECUTOR, ANALYZER, SPAWN, NESTED, REJOIN)
 _UNPARKED = (State.CREATED, State.RUNNING)
+
+
+class Decision(NamedTuple):
+    """Which node is next, for which task (None: the run as a whole), in which role, and why."""
+
+    node: str
+    reason: str
+    task: str | None
+    persona: str
+
+    def fact(self) -> ev.RoutingDecision:
+        return ev.RoutingDecision(task=self.task, chosen_node=self.node, reason=self.reason, persona=self.persona)
 
 
 def route(state: RunState, policies: Policies, now: datetime) -> list[Decision]:
@@ -73,7 +87,7 @@ def _failures(board: Board) -> Iterator[Decision]:
             yield Decision(FALLBACK, f"it was refused: {step.last_reason}", step.task_id, personas.ERROR_FALLBACK)
         if step.state not in _UNPARKED:
             continue
-        lost = abandonment.of(board, step)
+        lost = board.abandoned(step)
         if lost is not None:
             if step.decided != PLANNER:
                 yield Decision(PLANNER, lost.message, step.task_id, personas.PARENT)
@@ -138,7 +152,7 @@ def _may_be_complex(step: StepState) -> bool:
 def _eligible(board: Board, step: StepState, now: datetime) -> bool:
     if step.decided is not None or step.escalated or step.state not in _UNPARKED or _failed(step):
         return False
-    return board.stands(step) and abandonment.of(board, step) is None and wait(step, now) == timedelta()
+    return board.stands(step) and board.abandoned(step) is None and wait(step, now) == timedelta()
 
 
 def wait(step: StepState, now: datetime) -> timedelta:
@@ -159,3 +173,16 @@ def _why(step: StepState) -> str:
     if step.next_attempt_at is not None:
         return f"the pause after attempt {step.attempts} is over"
     return "everything that it needs is parked" if step.state is State.CREATED else "it was interrupted"
+
+
+def standstill(state: RunState, now: datetime, nested: Mapping[TaskId, RunState]) -> ev.RunWaiting:
+    """Why the run stops with open tasks, as a fact: a person must decide, or allow more; raises IllegalTransition where nothing explains the standstill."""
+    asked = [step.task_id for step in state.ordered() if step.escalated]
+    asked += [task for child in nested.values() for task in child.waiting_tasks]
+    if asked:
+        return ev.RunWaiting(cause="approval", message=f"step {', '.join(asked)} needs a decision", tasks=asked)
+    over = over_budget(state, now) or next((child.waiting for child in nested.values()), None)
+    if over is not None:
+        open_ = [step.task_id for step in state.ordered() if not step.done]
+        return ev.RunWaiting(cause="budget", message=over, tasks=open_)
+    raise IllegalTransition(f"run {state.run_id} has open steps and nothing is next")

@@ -9,7 +9,7 @@ from harness.errors import EnvironmentProblem, UsageError
 from harness.model import limits
 from harness.model.contract import DEFAULT_TOOLS
 from harness.model.late import dataclass
-from harness.orchestrator.mind import survey
+from harness.orchestrator.model_session import survey
 from harness.orchestrator.thinking import planner
 from harness.orchestrator.thinking.asking import Asking
 from harness.orchestrator.thinking.bounds import Bounds

@@ -15,8 +15,7 @@ from harness.ci import page
 from harness.cli import output
 from harness.engine import reports
 from harness.model import limits
-from harness.orchestrator.nodes.task_executor import TaskExecutor
-from harness.orchestrator.nodes.task_updater import TaskUpdater
+from harness.orchestrator.nodes import task as task_nodes
 from harness.store.sqlite import SqliteStore
 from harness.vcs.repository import Repository
 
@@ -44,8 +43,8 @@ def after(calls: int, real: Callable[..., object]) -> Callable[..., object]:
 
 
 _PLACES: dict[str, tuple[object, str, object]] = {
-    "node": (TaskExecutor, "execute", broken),
-    "node of the merge": (TaskUpdater, "execute", broken),
+    "node": (task_nodes, "_attempt", broken),
+    "node of the merge": (task_nodes, "_update", broken),
     "snapshot": (Repository, "snapshot", broken),
     "merge": (Repository, "merge", broken),
     "report": (reports, "replace", broken),
@@ -118,7 +117,7 @@ def test_a_bug_while_the_result_is_printed_is_told_once(
 
 
 @pytest.mark.parametrize(
-    "place", [(TaskUpdater, "execute"), (page, "render"), (SqliteStore, "append")], ids=["node", "page", "store"]
+    "place", [(task_nodes, "_update"), (page, "render"), (SqliteStore, "append")], ids=["node", "page", "store"]
 )
 def test_a_bug_in_a_ci_job_is_published_as_such(
     bench: Workbench, hermetic: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: tuple[object, str]

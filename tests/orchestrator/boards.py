@@ -11,7 +11,7 @@ from harness.model.lifecycle import State
 from harness.model.plan import Plan
 from harness.model.schedule import schedule
 from harness.model.state import RunState, StepState
-from harness.orchestrator.policies import Policies
+from harness.orchestrator.board import Policies
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from support.workbench import Workbench
 from harness.errors import PlanningFailed
 from harness.model import nesting
 from harness.model.plan import Plan
-from harness.orchestrator import delegated
+from harness.orchestrator import nested_plan
 
 DELEGATE = {
     "title": "Write two files",
@@ -70,7 +70,7 @@ def test_smaller_steps_that_cannot_be_run_are_refused(steps: list[dict[str, Any]
     """With words; nothing is half-started."""
     contract = nesting.contract(Plan.model_validate({"steps": [DELEGATE]}), 0, "r", "auto")
     with pytest.raises(PlanningFailed):
-        delegated.plan({"version": 1, "steps": steps}, contract)
+        nested_plan.delegated({"version": 1, "steps": steps}, contract)
 
 
 @pytest.mark.parametrize("allowed", [1, 2, 3])

@@ -30,8 +30,8 @@ UNUSED = (
     "harness.orchestrator.thinking.answers", "harness.orchestrator.thinking.asking",
     "harness.orchestrator.thinking.bounds", "harness.orchestrator.thinking.planner",
     "harness.orchestrator.thinking.prompts", "harness.orchestrator.thinking.repository_map", "harness.runs.nested",
-    "harness.runs.otlp", "harness.runs.replay", "harness.supervisor.diagram", "harness.supervisor.drivers.langgraph",
-    "harness.supervisor.validation", "harness.tools.mcp",
+    "harness.runs.otlp", "harness.runs.replay", "harness.supervisor",
+    "harness.tools.mcp",
 )  # fmt: skip
 
 

@@ -1,23 +1,11 @@
-"""The nodes are contract nodes: one registry, checked as any, built as a LangGraph graph and run by the native driver."""
+"""One decision, one call: every node of the catalogue is a function in one table."""
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
-from typing import ClassVar
+import inspect
 
-from harness.orchestrator import nodes
-from harness.orchestrator.decision import Decision
-from harness.orchestrator.supervisor import NAME, RoutingSupervisor
-from harness.supervisor import (
-    ModularNode,
-    NodeContract,
-    NodeInputs,
-    NodeOutputs,
-    NodeRegistry,
-    build_graph_from_registry,
-    run_registry,
-)
+from harness.orchestrator import router
+from harness.orchestrator.nodes import NODES
 
 CATALOGUE = {
     "initial_planner",
@@ -34,51 +22,15 @@ CATALOGUE = {
 }
 
 
-class Noting(ModularNode):
-    """Stands in for a node: notes the decision that it was given."""
-
-    CONTRACT: ClassVar[NodeContract]
-    seen: list[dict]
-
-    async def execute(self, inputs: NodeInputs, config=None) -> NodeOutputs:
-        self.seen.append(inputs.get_slice("routing"))
-        return NodeOutputs()
+def test_every_node_of_the_catalogue_is_in_the_table_under_its_name():
+    """The names are those of the specification, and the router knows no other."""
+    named = {value for name, value in vars(router).items() if name.isupper() and isinstance(value, str)}
+    assert set(NODES) == CATALOGUE == named
 
 
-def noting_registry() -> NodeRegistry:
-    """The registry's contracts over nodes without effects."""
-    real, made = nodes.registry(), NodeRegistry()
-    for name in real.get_all_nodes():
-        contract = real.get_contract(name).model_copy(update={"services": ["seen"]})
-        made.register(type(name, (Noting,), {"CONTRACT": contract}))
-    return made
-
-
-def decisions() -> deque[Decision]:
-    return deque([Decision("task_executor", "why", "0", "P"), Decision("task_updater", "why", "0", "P")])
-
-
-def test_every_node_of_the_catalogue_is_registered_under_its_name():
-    """One file each, one class each, all under the router."""
-    registry = nodes.registry()
-    assert set(registry.get_all_nodes()) == CATALOGUE
-    assert registry.list_supervisors() == [NAME]
-
-
-def told(*, native: bool) -> list[dict]:
-    """What the nodes were given, under either driver."""
-    seen: list[dict] = []
-    supervisor = RoutingSupervisor(decisions())
-    parts = {"supervisor_factory": lambda *_: supervisor, "seen": seen}
-    if native:
-        asyncio.run(run_registry(noting_registry(), {}, entrypoint=NAME, **parts))
-    else:
-        graph = build_graph_from_registry(noting_registry(), entrypoint=f"{NAME}_supervisor", **parts)
-        asyncio.run(graph.compile().ainvoke({}))
-    return seen
-
-
-def test_both_drivers_hand_the_decisions_to_the_same_nodes():
-    """The native loop and a LangGraph graph of the same registry."""
-    assert [item["chosen_node"] for item in told(native=True)] == ["task_executor", "task_updater"]
-    assert told(native=True) == told(native=False)
+def test_every_node_is_a_plain_async_function_of_a_run_and_a_task():
+    """Nothing stands between a decision and its node."""
+    for name, node in NODES.items():
+        assert inspect.iscoroutinefunction(node), name
+        assert len(inspect.signature(node).parameters) == 2, name
+        assert (inspect.getdoc(node) or "").startswith(f"{name}: "), name

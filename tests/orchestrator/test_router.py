@@ -10,11 +10,11 @@ from orchestrator.boards import NOW, closed, plan_of, policies, state_of, step
 from harness.model.lifecycle import State
 from harness.orchestrator import router
 from harness.orchestrator.board import Board
-from harness.orchestrator.decision import Decision
+from harness.orchestrator.router import Decision
 
 
 def chosen(decisions: list[Decision]) -> list[tuple[str, str | None]]:
-    return [(decision.chosen_node, decision.task_id) for decision in decisions]
+    return [(decision.node, decision.task) for decision in decisions]
 
 
 def test_twelve_tasks_are_taken_in_the_order_of_their_numbers():

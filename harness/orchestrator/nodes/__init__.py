@@ -1,38 +1,24 @@
-"""One file for each node, and the registry that holds them all."""
+"""The nodes of a run: what a routing decision calls. `NODES[decision.node](run, task)`; `task` is None for the run as a whole."""
 
 from __future__ import annotations
 
-from harness.orchestrator.nodes.classifier import Classifier
-from harness.orchestrator.nodes.complexity_analyzer import ComplexityAnalyzer
-from harness.orchestrator.nodes.error_fallback import ErrorFallback
-from harness.orchestrator.nodes.finalizer import Finalizer
-from harness.orchestrator.nodes.initial_planner import InitialPlanner
-from harness.orchestrator.nodes.spawn_subagent import SpawnSubAgent
-from harness.orchestrator.nodes.subagent_executor import SubAgentExecutor
-from harness.orchestrator.nodes.subagent_finalizer import SubAgentFinalizer
-from harness.orchestrator.nodes.task_executor import TaskExecutor
-from harness.orchestrator.nodes.task_planner import TaskPlanner
-from harness.orchestrator.nodes.task_updater import TaskUpdater
-from harness.supervisor import NodeRegistry
+from collections.abc import Awaitable, Callable
+from typing import Any
 
-ALL = (
-    InitialPlanner,
-    ComplexityAnalyzer,
-    TaskExecutor,
-    SpawnSubAgent,
-    SubAgentExecutor,
-    SubAgentFinalizer,
-    TaskUpdater,
-    TaskPlanner,
-    ErrorFallback,
-    Classifier,
-    Finalizer,
-)
+from harness.orchestrator import router
+from harness.orchestrator.nodes import goal, nested, task
+from harness.orchestrator.run import Run
 
-
-def registry() -> NodeRegistry:
-    """The nodes under the router; either driver of the supervisor can run it."""
-    made = NodeRegistry(valid_slices=["routing", "workflow"])
-    for node in ALL:
-        made.register(node)
-    return made
+NODES: dict[str, Callable[[Run, Any], Awaitable[None]]] = {
+    router.INITIAL: goal.plan,
+    router.CLASSIFIER: goal.classify,
+    router.FINALIZER: goal.finalize,
+    router.EXECUTOR: task.execute,
+    router.UPDATER: task.integrate,
+    router.PLANNER: task.give_up,
+    router.FALLBACK: task.fall_back,
+    router.ANALYZER: nested.analyse,
+    router.SPAWN: nested.spawn,
+    router.NESTED: nested.execute,
+    router.REJOIN: nested.rejoin,
+}

@@ -1,4 +1,4 @@
-"""The model that a run may ask: what it answered before stands in the log and is not asked again."""
+"""A run's session with its model: what was answered before stands in the log and is not asked again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness.orchestrator.thinking.asking import Asking
 
 
-def asking(ctx: Context, task: TaskId | None) -> Asking | None:
+def open_session(ctx: Context, task: TaskId | None) -> Asking | None:
     """A model with the memory of this run; None where no model is configured."""
     model = ctx.parts.model()
     if model is None:
