@@ -61,6 +61,9 @@ _SENTENCES: dict[str, dict[str, str]] = {
         "cost_usd": "Money, where prices are known.",
         "attempts": "Attempts at steps, nested ones included.",
         "wall_time": "Time that the run is driven: 90s, 15m, 1h30m or a number of seconds.",
+        "max_depth": "Levels of nested runs.",
+        "max_steps": "Routing decisions, those of nested runs included.",
+        "max_reentry": "Nested runs of one task, and plans of one goal.",
     },
     "Defaults": _SETTINGS,
     "Step": _SETTINGS

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.config.acp_program import SERVICES
-from harness.model import duration, error_actions, globs, limits
+from harness.model import allowlists, duration, error_actions, globs, limits
 from harness.model.late import dataclass
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
@@ -241,6 +241,14 @@ KINDS: dict[str, Kind] = {
     "budget.cost_usd": Kind(None, _amount, _decimal, "money that a run may use, where prices are known"),
     "budget.attempts": Kind(None, _whole(1, 10**6), _number, "attempts that a run may make, nested ones included"),
     "budget.wall_time": Kind(None, _milliseconds, str, "time that a run may be driven"),
+    "budget.max_depth": Kind(None, _whole(0, limits.RUN_DEPTH), _number, "levels of nested runs"),
+    "budget.max_steps": Kind(
+        None, _whole(1, limits.RUN_DECISIONS), _number, "decisions of a run, nested ones included"
+    ),
+    "budget.max_reentry": Kind(
+        None, _whole(1, limits.RUN_REENTRY), _number, "nested runs of one task, and plans of one goal"
+    ),
+    "allowlists": Kind({}, allowlists.parse, _table, "the nodes that each persona may be sent to"),
     "model.name": Kind(None, _model, str, "the language model: openai:NAME, anthropic:NAME or scripted:FILE"),
     "model.base_url": Kind(None, _address, str, "where the model is, if not at its provider", personal=True),
     "model.structured": Kind(

@@ -53,6 +53,10 @@ class Settings:
     budget_cost_usd: float | None
     budget_attempts: int | None
     budget_wall_time_ms: int | None
+    budget_max_depth: int | None
+    budget_max_steps: int | None
+    budget_max_reentry: int | None
+    allowlists: Mapping[str, tuple[str, ...]]
     resume_sessions: bool
     model_name: str | None
     model_base_url: str | None
@@ -82,6 +86,9 @@ class Settings:
             "cost_usd": self.budget_cost_usd,
             "attempts": self.budget_attempts,
             "wall_ms": self.budget_wall_time_ms,
+            "max_depth": self.budget_max_depth,
+            "max_steps": self.budget_max_steps,
+            "max_reentry": self.budget_max_reentry,
         }
         return {name: value for name, value in given.items() if value is not None}
 

@@ -1,12 +1,12 @@
 """The end of a run before its steps are done: every child is closed, what was not done as failed, and all work is kept.
 
-The intent is in the log first (`run.cancelled` with `end`), so that a coordinator that dies in between leaves a run that
+The intent is in the log first (`run.cancelled` with `end`, or a safe stop among the decisions), so that a coordinator that dies in between leaves a run that
 the next one ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from harness.engine import adopt, create, delegate, finish, integrate, keep, launch
@@ -40,10 +40,12 @@ async def end(
 
 
 async def carry_on(parts: Parts, lease: Lease, holder: Mapping[str, object], watch: Watch) -> RunState:
-    """Carries on with a run; one that was cancelled is closed to its end first, then its cancelled steps get successors."""
+    """Carries on with a run; one that was being ended is closed first, then its cancelled steps get successors."""
     state = parts.store.state(lease.run_id)
     if state.cancelling is not None and not state.ended:
         state = await end(parts, lease, holder, watch, why="")
+        if state.status is not RunStatus.CANCELLED:
+            return state
         lease = parts.store.acquire(lease.run_id, dict(holder))
     if state.ended and state.status is RunStatus.CANCELLED:
         again = [step.step_idx for step in state.ordered() if step.close_reason == Reason.CANCELLED]
@@ -54,19 +56,22 @@ async def carry_on(parts: Parts, lease: Lease, holder: Mapping[str, object], wat
 async def close_all(ctx: Context) -> None:
     """Every child that is not done, and the runs below; then the run has its outcome."""
     reason = Reason(ctx.journal.state.cancelling or Reason.CANCELLED)
-    why = next((fact.cause for fact in _intents(ctx)), "")
+    why = next(_intents(ctx), "")
     for step in ctx.journal.state.ordered():
         if not step.done:
             await _close(ctx, TaskId(step.task_id), Failure(reason, f"step {step.task_id} was not done: {why}"))
     await finish.finish(ctx, "", ended=reason)
 
 
-def _intents(ctx: Context) -> list[ev.RunCancelled]:
-    """What was said of the end, the last word first."""
-    facts = [
-        envelope.fact() for envelope in ctx.parts.store.events(ctx.run_id) if envelope.type == ev.RunCancelled.type
-    ]
-    return [fact for fact in reversed(facts) if isinstance(fact, ev.RunCancelled) and fact.end]
+def _intents(ctx: Context) -> Iterator[str]:
+    """Why the run is ended, the last word first."""
+    kinds = (ev.RunCancelled.type, ev.RoutingDecision.type)
+    facts = [envelope.fact() for envelope in ctx.parts.store.events(ctx.run_id) if envelope.type in kinds]
+    for fact in reversed(facts):
+        if isinstance(fact, ev.RunCancelled) and fact.end:
+            yield fact.cause
+        if isinstance(fact, ev.RoutingDecision) and fact.termination_reason is not None:
+            yield fact.reason
 
 
 async def _close(ctx: Context, task: TaskId, failure: Failure) -> None:
@@ -111,7 +116,12 @@ def returned(task: TaskId, state: RunState, message: str, reason: Reason | None 
         status=state.status.value,
         head=state.head,
         message=message,
-        usage={"tokens": spent.tokens, "cost_usd": spent.cost_usd, "attempts": spent.attempts},
+        usage={
+            "tokens": spent.tokens,
+            "cost_usd": spent.cost_usd,
+            "attempts": spent.attempts,
+            "decisions": state.decisions,
+        },
         told=state.usage,
         reason=reason,
     )

@@ -7,6 +7,7 @@ from harness.engine.context import Context
 from harness.model import events as ev
 from harness.model.lifecycle import RunStatus
 from harness.model.state import RunState
+from harness.model.supervision import TERMINATIONS
 from harness.model.verdict import Reason, exit_code
 
 
@@ -18,7 +19,9 @@ async def finish(ctx: Context, response: str, ended: Reason | None = None) -> Ru
     failed = [step for step in steps if step.final_status != "completed"]
     code = exit_code(Reason(failed[0].close_reason or Reason.AGENT_FAILED)) if failed else 0
     status = RunStatus.FAILED if failed else RunStatus.SUCCEEDED
-    if ended is not None:
+    if ended is not None and ended in TERMINATIONS:  # a safe stop: its steps say so, where there are some
+        code, status = code or exit_code(ended), RunStatus.FAILED
+    elif ended is not None:
         code, status = exit_code(ended), RunStatus.CANCELLED
     summary.write(ctx, code, response)
     return ctx.journal.append(

@@ -29,6 +29,8 @@ class Options:
     replay: str = ""  # the digest of the recording that takes the agents' place
     errors: Mapping[str, str] = field(default_factory=dict)
     budget: Mapping[str, Any] = field(default_factory=dict)
+    bounds: Mapping[str, int] = field(default_factory=dict)  # max_depth, max_steps, max_reentry where they are set
+    allowlists: Mapping[str, Any] = field(default_factory=dict)  # nodes by persona, where settings narrow them
     checkpoint_ms: int = limits.CHECKPOINT_MS
     personas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # caps, for the contracts
     planning: Mapping[str, Any] = field(default_factory=dict)  # of a run that begins with a goal: how it is planned

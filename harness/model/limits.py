@@ -110,6 +110,9 @@ BUILTIN_CONTEXT = 100_000
 
 PLANNED_STEPS = 20
 PLANNING_ROUNDS = 3
+RUN_DEPTH = 32  # levels of nested runs
+RUN_DECISIONS = 1_000_000  # of a run and the runs below it
+RUN_REENTRY = 1_000  # nested runs of one task, and plans of one goal
 PLAN_REPAIRS = 2
 MAP_TOKENS = 4_000
 SIMPLE_CRITERIA = 4

@@ -146,6 +146,9 @@ class Budget(_Part):
     cost_usd: Annotated[float, Field(gt=0)] | None = None
     attempts: Annotated[int, Field(ge=1)] | None = None
     wall_time: Milliseconds | None = None
+    max_depth: Annotated[int, Field(ge=0)] | None = None
+    max_steps: Annotated[int, Field(ge=1)] | None = None
+    max_reentry: Annotated[int, Field(ge=1)] | None = None
 
     def as_dict(self) -> dict[str, int | float]:
         """The budgets that are set, by the names that the log uses."""

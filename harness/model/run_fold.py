@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import IllegalTransition
+from harness.errors import Exit, IllegalTransition
 from harness.model import events as ev
 from harness.model.lifecycle import RunStatus
 from harness.model.shared import Shared
@@ -32,6 +32,7 @@ def _created_run(state: RunState, fact: ev.RunCreated, ts: str) -> RunState:
         integration_ref=fact.integration_ref,
         options=fact.options,
         budget=fact.options.get("budget", {}),
+        bounds=fact.options.get("bounds", {}),
         parent_run=fact.parent_run,
         parent_task=fact.parent_task,
         within=fact.within,
@@ -53,6 +54,7 @@ def _started_run(state: RunState, fact: ev.RunStarted, _ts: str) -> RunState:
         waiting=None,
         cancelling=None if state.ended else state.cancelling,
         coordinators=fact.epoch,
+        decisions=state.decisions if state.exit_code in (None, Exit.WAITING) else 0,  # a person had it begin again
         steps=Shared(steps),
     )
 

@@ -109,6 +109,8 @@ class RunState:
     parent_task: str | None = None
     within: Mapping[str, Any] | None = None
     budget: Mapping[str, Any] = field(default_factory=dict)
+    bounds: Mapping[str, int] = field(default_factory=dict)  # max_depth, max_steps, max_reentry where they are set
+    decisions: int = 0  # routing decisions, those of nested runs that have returned included
     spent: Spent = field(default_factory=Spent)
     asked: Mapping[str, Any] = field(default_factory=dict)  # usage of the run's own questions and of nested runs
     decided: str | None = None  # the node that has the run as a whole now

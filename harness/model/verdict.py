@@ -39,6 +39,10 @@ class Reason(StrEnum):
     AUTH_FAILED = "auth_failed"
     CONTEXT_FULL = "context_full"
     BAD_RESPONSE = "bad_response"
+    MAX_DEPTH_EXCEEDED = "max_depth_exceeded"
+    MAX_STEPS_EXCEEDED = "max_steps_exceeded"
+    CYCLE_DETECTED = "cycle_detected"
+    ALLOWLIST_VIOLATION = "allowlist_violation"
 
 
 _EXIT = {
@@ -56,6 +60,10 @@ _EXIT = {
     Reason.REPLAY_MISMATCH: Exit.VIOLATION,
     Reason.PARENT_TAMPERED: Exit.VIOLATION,
     Reason.PARENT_CHANGED: Exit.VIOLATION,
+    Reason.MAX_DEPTH_EXCEEDED: Exit.VIOLATION,
+    Reason.MAX_STEPS_EXCEEDED: Exit.VIOLATION,
+    Reason.CYCLE_DETECTED: Exit.VIOLATION,
+    Reason.ALLOWLIST_VIOLATION: Exit.VIOLATION,
     Reason.CANCELLED: Exit.SIGINT,
 }
 
@@ -74,6 +82,10 @@ _FINAL = {
     Reason.CANCELLED,
     Reason.RECOVERIES_EXHAUSTED,
     Reason.NESTED_FAILED,
+    Reason.MAX_DEPTH_EXCEEDED,
+    Reason.MAX_STEPS_EXCEEDED,
+    Reason.CYCLE_DETECTED,
+    Reason.ALLOWLIST_VIOLATION,
 }
 
 

@@ -9,6 +9,7 @@ from harness.errors import Exit, IllegalTransition
 from harness.model import events as ev
 from harness.model import usage
 from harness.model.lifecycle import RunStatus, State
+from harness.model.supervision import BOUNDS
 from harness.model.value import evolved
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 
 def _decided(state: RunState, fact: ev.RoutingDecision, _ts: str) -> RunState:
+    state = evolved(state, decisions=state.decisions + 1)
+    if fact.termination_reason is not None:
+        return evolved(state, cancelling=fact.termination_reason)
     if fact.task is None:
         return evolved(state, decided=fact.chosen_node)
     return _with(state, fact.task, decided=fact.chosen_node)
@@ -79,7 +83,8 @@ def _spawned(state: RunState, fact: ev.SubagentSpawned, _ts: str) -> RunState:
 
 
 def _returned(state: RunState, fact: ev.SubagentReturned, _ts: str) -> RunState:
-    state = evolved(state, asked=usage.total([state.asked, fact.told]))
+    asked, decisions = usage.total([state.asked, fact.told]), state.decisions + int(fact.usage.get("decisions", 0))
+    state = evolved(state, asked=asked, decisions=decisions)
     return _with(
         state,
         fact.task,
@@ -124,7 +129,9 @@ def _waiting(state: RunState, fact: ev.RunWaiting, _ts: str) -> RunState:
 
 
 def _budget(state: RunState, fact: ev.BudgetChanged, _ts: str) -> RunState:
-    return evolved(state, budget={**state.budget, **fact.budget})
+    bounds = {name: int(amount) for name, amount in fact.budget.items() if name in BOUNDS}
+    budget = {name: amount for name, amount in fact.budget.items() if name not in BOUNDS}
+    return evolved(state, budget={**state.budget, **budget}, bounds={**state.bounds, **bounds})
 
 
 def _asked(state: RunState, task: str) -> Any:

@@ -49,6 +49,11 @@ class Crew:
             del self._jobs[task]
         self._changed.set()
 
+    def end(self) -> None:
+        """Ends all work that is left; what it made is kept by those who did it."""
+        for job in self._jobs.values():
+            job.cancel()
+
     @property
     def idle(self) -> bool:
         return not self._jobs

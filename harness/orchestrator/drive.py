@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.engine import ending
+from harness.engine import ending, recover
 from harness.engine.context import Context
 from harness.model import events as ev
 from harness.model import limits
 from harness.model.ids import TaskId
-from harness.orchestrator import router
+from harness.model.supervision import Verdict
+from harness.orchestrator import router, supervisor
 from harness.orchestrator.crew import Crew
 from harness.orchestrator.maintenance import Maintenance
 from harness.orchestrator.nodes import NODES
@@ -22,12 +23,16 @@ async def drive(ctx: Context) -> None:
     async with Crew(ctx) as crew:
         run, maintenance = Run(ctx, crew), Maintenance(ctx)
         await _carry_out(run, _left_over(ctx))
-        while not (ctx.journal.state.ended or ctx.journal.state.waiting):
+        while not (ctx.journal.state.ended or ctx.journal.state.waiting or ctx.journal.state.cancelling):
             await _tick(run, maintenance)
+        crew.end()
         if ctx.journal.state.waiting:
             maintenance.checkpoint()
         elif ctx.nest is None:
             maintenance.save()
+    if ctx.journal.state.cancelling is not None:  # a limit of the run was reached
+        await recover.recover(ctx)
+        await close(ctx)
 
 
 async def close(ctx: Context) -> None:
@@ -49,8 +54,13 @@ async def _tick(run: Run, maintenance: Maintenance) -> None:
     ctx = run.ctx
     now, board, state = ctx.parts.clock.now(), run.board(), ctx.journal.state
     decisions = router.routed(board, state, now)[: limits.TICK_DECISIONS]
+    judged = [supervisor.judge(ctx, decision, state.decisions + number) for number, decision in enumerate(decisions, 1)]
+    stop = supervisor.inherited(state) or next((item for item in judged if item.termination), None)
+    if stop is not None:
+        ctx.journal.append(supervisor.stopped(ctx, stop))
+        return
     if decisions:
-        ctx.journal.append(*_facts(decisions, ctx))
+        ctx.journal.append(*_facts(decisions, judged, ctx))
         await _carry_out(run, decisions)
         return
     due = router.next_due(board, now)
@@ -66,11 +76,11 @@ async def _carry_out(run: Run, decisions: Iterable[Decision]) -> None:
         await NODES[decision.node](run, None if decision.task is None else TaskId(decision.task))
 
 
-def _facts(decisions: Iterable[Decision], ctx: Context) -> list[ev.Fact]:
+def _facts(decisions: Iterable[Decision], judged: Iterable[Verdict], ctx: Context) -> list[ev.Fact]:
     """The decisions, and with each first one for a task that the task was started; one append for all."""
     facts: list[ev.Fact] = []
-    for decision in decisions:
-        facts.append(decision.fact())
+    for number, (decision, verdict) in enumerate(zip(decisions, judged, strict=True), 1):
+        facts.append(supervisor.decided(ctx, decision, verdict, ctx.journal.state.decisions + number))
         if decision.node == router.EXECUTOR and not ctx.journal.state.steps[decision.task or ""].attempts:
             facts.append(ev.TaskStarted(task=decision.task, node=decision.node, persona=decision.persona))
     return facts

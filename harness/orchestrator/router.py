@@ -44,9 +44,6 @@ class Decision(NamedTuple):
     task: str | None
     persona: str
 
-    def fact(self) -> ev.RoutingDecision:
-        return ev.RoutingDecision(task=self.task, chosen_node=self.node, reason=self.reason, persona=self.persona)
-
 
 def route(state: RunState, policies: Policies, now: datetime) -> list[Decision]:
     """Everything that can be done now, most urgent first; empty while there is only to wait."""

@@ -19,6 +19,7 @@ from harness.model.ids import CommitId, RefName, RunId, TaskId
 from harness.model.late import dataclass
 from harness.model.plan import Plan
 from harness.model.state import RunState
+from harness.model.supervision import BOUNDS
 from harness.orchestrator import personas
 from harness.runs import budgets, telemetry
 from harness.wiring import Project, holder
@@ -81,6 +82,7 @@ def options(
     project.require_separate_installs()
     project.require_own_state_home()
     settings = project.settings
+    allowed = budgets.effective(budget, settings.budget, wish.budget)
     return Options(
         jobs=settings.parallel,
         commit_time=project.clock.commit_time(),
@@ -97,7 +99,9 @@ def options(
         backoff_base_ms=settings.backoff_base_ms,
         recoveries=settings.recoveries,
         errors=dict(settings.errors),
-        budget=budgets.effective(budget, settings.budget, wish.budget),
+        budget={name: amount for name, amount in allowed.items() if name not in BOUNDS},
+        bounds={name: int(amount) for name, amount in allowed.items() if name in BOUNDS},
+        allowlists=dict(settings.allowlists),
         checkpoint_ms=settings.checkpoint_every_ms,
         personas=personas.table(settings.personas),
         planning=planning or {},

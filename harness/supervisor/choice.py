@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from harness.model.supervision import DecisionKind
 from harness.supervisor.contracts import NodeContract
-from harness.supervisor.records import DecisionKind
 from harness.supervisor.triggers import TriggerMatch
 
 

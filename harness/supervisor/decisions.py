@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
-from harness.supervisor.records import DecisionKind
+from harness.model.supervision import DecisionKind
 
 DONE: Final = "done"
 CALL_PREFIX: Final = "call_subgraph::"

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Collection
 from inspect import isawaitable
 from typing import Any, Final
 
+from harness.model.supervision import DecisionKind
 from harness.supervisor import control_flow, prompt, scope
 from harness.supervisor.choice import Choice, Rule
 from harness.supervisor.decisions import (
@@ -21,7 +22,6 @@ from harness.supervisor.decisions import (
     call_route,
 )
 from harness.supervisor.kernel import NOTE, SUGGESTION
-from harness.supervisor.records import DecisionKind
 from harness.supervisor.registry import NodeRegistry
 from harness.supervisor.scope import Reach, View
 from harness.supervisor.slices import INTERNAL, State, internal_of, isolated, response_type_of

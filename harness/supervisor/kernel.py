@@ -7,11 +7,12 @@ bookkeeping by a verdict (`apply`). A level ends when the phase is `returning`; 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from harness.model import supervision
+from harness.model.supervision import Verdict
 from harness.supervisor.contracts import NodeContract
 from harness.supervisor.decisions import CALL_PREFIX, DONE, HierarchicalDecision, call_route
-from harness.supervisor.records import DecisionKind, TerminationReason
 from harness.supervisor.scope import Place, View
 from harness.supervisor.slices import INTERNAL, RESPONSE, Internal, State, internal_of, merged
 
@@ -33,16 +34,6 @@ OWNED: Final = frozenset(
 """Keys of `_internal` that only the kernel writes; a node or supervisor that returns them changes nothing."""
 
 
-class Verdict(NamedTuple):
-    """One decided thing: a trace item without its place and time."""
-
-    kind: DecisionKind
-    supervisor: str | None
-    target: str | None
-    reason: str
-    termination: TerminationReason | None = None
-
-
 def depth(internal: Internal) -> int:
     return len(internal.get("call_stack") or ())
 
@@ -53,23 +44,18 @@ def depth(internal: Internal) -> int:
 def over_steps(internal: Internal, supervisor: str | None, target: str | None) -> Verdict | None:
     """The stop that this step is, if it is one too many."""
     budgets = internal.get("budgets")
-    if budgets is None or internal["step_count"] <= budgets["max_steps"]:
+    if budgets is None:
         return None
-    why = f"step {internal['step_count']} is over max_steps {budgets['max_steps']}"
-    return Verdict("STOP_GLOBAL", supervisor, target, why, "max_steps_exceeded")
+    return supervision.over_steps(internal["step_count"], budgets["max_steps"], supervisor, target)
 
 
 def over_call(internal: Internal, supervisor: str | None, subgraph_id: str) -> Verdict | None:
     """The stop that calling this subgraph now is, if it goes too deep or comes too often."""
     budgets = internal["budgets"]
     level, visits = depth(internal) + 1, internal["visited_subgraphs"].get(subgraph_id, 0) + 1
-    if level > budgets["max_depth"]:
-        why = f"calling {subgraph_id!r} would be depth {level}, over max_depth {budgets['max_depth']}"
-        return Verdict("STOP_GLOBAL", supervisor, subgraph_id, why, "max_depth_exceeded")
-    if visits > budgets["max_reentry"]:
-        why = f"calling {subgraph_id!r} would be visit {visits}, over max_reentry {budgets['max_reentry']}"
-        return Verdict("STOP_GLOBAL", supervisor, subgraph_id, why, "cycle_detected")
-    return None
+    return supervision.over_depth(level, budgets["max_depth"], supervisor, subgraph_id) or supervision.over_reentry(
+        visits, budgets["max_reentry"], supervisor, subgraph_id
+    )
 
 
 def judge(internal: Internal, view: View, allowlist: Collection[str] | None, answer: Internal) -> Verdict:
@@ -83,9 +69,10 @@ def judge(internal: Internal, view: View, allowlist: Collection[str] | None, ans
     if not isinstance(decision, str) or not decision or (decision == DONE and kind in {"NODE", "SUBGRAPH"}):
         return Verdict("FALLBACK", name, None, str(reason or f"supervisor {name!r} gave no decision"))
     bare = decision.removeprefix(CALL_PREFIX)
-    if allowlist is not None and decision != DONE and bare not in allowlist and decision not in allowlist:
-        why = f"{bare!r} is not on the allowlist of {name!r}" + (f" ({reason})" if reason else "")
-        return Verdict("STOP_GLOBAL", name, bare, why, "allowlist_violation")
+    if decision != DONE and (allowlist is None or decision not in allowlist):
+        stop = supervision.off_allowlist(allowlist, name, bare, str(reason or ""))
+        if stop is not None:
+            return stop
     route = view.routes.get(decision)
     if route is None:
         return Verdict("FALLBACK", name, bare, f"{decision!r} is not a target of supervisor {name!r} at this level")
@@ -94,8 +81,7 @@ def judge(internal: Internal, view: View, allowlist: Collection[str] | None, ans
         return Verdict("SUBGRAPH" if route.startswith(CALL_PREFIX) else "NODE", name, bare, why)
     if kind == "FALLBACK":
         return Verdict("FALLBACK", name, DONE, why)
-    local = depth(internal) > 0 and kind != "STOP_GLOBAL"
-    return Verdict("STOP_LOCAL" if local else "STOP_GLOBAL", name, DONE, why)
+    return Verdict(kind if kind == "STOP_GLOBAL" else supervision.end_of_level(depth(internal)), name, DONE, why)
 
 
 def next_place(internal: Internal, here: Place, contracts: dict[str, NodeContract]) -> Place | None:

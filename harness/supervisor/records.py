@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict, field
-from typing import Any, Literal
+from typing import Any
 
 from harness.errors import UsageError
+from harness.model import supervision
 from harness.model.late import dataclass
-
-DecisionKind = Literal["NODE", "SUBGRAPH", "STOP_LOCAL", "STOP_GLOBAL", "FALLBACK"]
-TerminationReason = Literal["max_depth_exceeded", "max_steps_exceeded", "cycle_detected", "allowlist_violation"]
+from harness.model.supervision import DecisionKind, TerminationReason
 
 
 @dataclass(frozen=True, slots=True)
-class Budgets:
-    """The limits of one turn; 0 is a limit, not an absence."""
-
-    max_depth: int = 2
-    max_steps: int = 40
-    max_reentry: int = 2
+class Budgets(supervision.Budgets):
+    """The limits of one turn, as a state holds them."""
 
     @classmethod
     def of(cls, raw: Any) -> Budgets:

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from harness.model.late import dataclass
+from harness.model.supervision import Verdict
 from harness.supervisor import boundary, control_flow, kernel, scope
 from harness.supervisor.assembly import Assembly
 from harness.supervisor.contracts import SubgraphContract
-from harness.supervisor.kernel import Verdict
 from harness.supervisor.refusals import RegistryInvalid
 from harness.supervisor.scope import Place, Scope
 from harness.supervisor.slices import INTERNAL, Internal, State, internal_of

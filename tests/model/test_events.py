@@ -142,12 +142,12 @@ def test_hashes_are_those_of_every_version():
             ok=False,
             message="caf\udce9 \x00 \U0001f600\n two",
         ),
-        ev.RoutingDecision(task=None, chosen_node="n", reason="é", persona="P"),
+        ev.TaskStarted(task=None, node="n", persona="é"),
     ]
     assert [line.hash for line in sealed(facts)] == [
         "b9f25473a79c2dd84808b02b383e0fdd86ca5722af631d648aa17724e72ca392",
         "cc6853bc23a166de49bee6e63a87a34bd996acc30ed9e12952a3f2439a31a3eb",
-        "1c1ec3dbb128e07f89184c232481b5d8c981ff438528e0084d1dd2101ccfa21e",
+        "3cda0880cf0a573bee1db42bc13c357c9797571abb0f17e68acfe9836459bd83",
     ]
 
 

@@ -17,13 +17,21 @@ class _WorkflowFact(Fact):
 
 
 class RoutingDecision(_WorkflowFact):
-    """The router chose a node; a resume carries the decision out and does not ask again."""
+    """The router chose a node; a resume carries the decision out and does not ask again.
+
+    `step` counts the decisions of this run, `depth` its nesting. With a `termination_reason` the decision is a safe stop:
+    a limit of the run was reached, and nothing new is started.
+    """
 
     type = "routing_decision"
     announces = False
     chosen_node: str
     reason: str
     persona: str
+    decision_kind: str = "NODE"
+    depth: int = 0
+    step: int = 0
+    termination_reason: str | None = None
 
     @property
     def summary(self) -> str:

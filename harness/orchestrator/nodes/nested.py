@@ -28,10 +28,13 @@ from harness.model.personas import capped
 from harness.model.plan import Plan
 from harness.model.schedule import schedule
 from harness.model.state import RunState
+from harness.model.supervision import TERMINATIONS
 from harness.model.verdict import Failure, Reason
 from harness.orchestrator import model_session, nested_plan, personas
 from harness.orchestrator.run import Run
 from harness.ports import Lease
+
+_ENDED_EARLY = {Reason.TIMEOUT.value, *TERMINATIONS}  # by the parent's time limit, or by a limit of the whole run
 
 
 async def analyse(run: Run, task: TaskId) -> None:
@@ -156,8 +159,8 @@ async def _execute(run: Run, task: TaskId) -> None:
     if state.waiting is not None:
         run.crew.waits[task] = state
         return
-    overdue = Reason.TIMEOUT if state.cancelling == Reason.TIMEOUT else None
-    ctx.journal.append(ending.returned(task, state, _why(state), overdue))
+    ended = Reason(state.cancelling) if state.cancelling in _ENDED_EARLY else None
+    ctx.journal.append(ending.returned(task, state, _why(state), ended))
 
 
 async def _carried_on(ctx: Context, task: TaskId, lease: Lease) -> RunState:
@@ -196,9 +199,16 @@ def _request(ctx: Context, task: TaskId) -> create.Request:
         plan_digest=hashlib.sha256(ev.canonical(dict(step.child_plan)).encode()).hexdigest(),
         base=CommitId(step.start_point or ""),
         target=None,
-        options=replace(ctx.options, errors=errors, budget=budget, planning={}),
+        options=replace(ctx.options, errors=errors, budget=budget, bounds=_bounds(ctx), planning={}),
         nest=Nest(ctx.run_id, task, within),
     )
+
+
+def _bounds(ctx: Context) -> dict[str, int]:
+    """The run's own bounds, less the decisions that were made already."""
+    state = ctx.journal.state
+    left = {"max_steps": max(0, state.bounds["max_steps"] - state.decisions)} if "max_steps" in state.bounds else {}
+    return {**state.bounds, **left}
 
 
 def _share_budget(ctx: Context, lease: Lease, known: RunState) -> None:
