@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from support.workbench import ROOT
 
+import harness
+
 _PARTS = ("demo", "test", "test-as-user", "agents")
 
 
@@ -68,3 +70,27 @@ def test_every_supported_python_is_named_once() -> None:
     assert named == ["3.11", "3.12", "3.13"]
     assert project["requires-python"] == f">={named[0]}"
     assert f"{sys.version_info.major}.{sys.version_info.minor}" in named
+
+
+@pytest.mark.parametrize(
+    ("module", "tests"),
+    [
+        ("harness/model/ids.py", "tests/model/test_ids.py"),
+        ("harness/agents/acp/rules.py", "tests/agents"),
+        ("harness/orchestrator/drive.py", "tests/orchestrator"),
+        ("harness/namespace.py", "tests/test_namespace.py"),
+    ],
+)
+def test_a_module_stands_for_its_tests(module: str, tests: str) -> None:
+    """Its own file, or the folder that mirrors its package."""
+    script = f"""eval "$(sed -n '/^tests_of/,/^}}/p' .ci/quick)"; tests_of {module}"""
+    done = subprocess.run(["/bin/sh", "-euc", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip().removeprefix("./") == tests
+
+
+def test_the_version_stands_in_one_place() -> None:
+    """The package's metadata reads it from the module, and the changelog has a section for it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "harness.__version__"}
+    assert f"\n## {harness.__version__}" in (ROOT / "CHANGELOG.md").read_text()
