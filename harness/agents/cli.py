@@ -8,8 +8,8 @@ from dataclasses import field
 from pathlib import Path
 
 from harness.agents import private_home
+from harness.agents.agent_output import AgentOutput
 from harness.agents.profile import Profile, contract_tools, filled
-from harness.agents.told import Told
 from harness.model import limits
 from harness.model.late import dataclass
 from harness.model.process import Ending, Means, ProcessResult
@@ -99,12 +99,12 @@ class _Attempt:
     home: Path = field(init=False)
     argv: list[str] = field(init=False)
     env: dict[str, str] = field(init=False)
-    told: Told = field(init=False)
+    told: AgentOutput = field(init=False)
 
     def __post_init__(self) -> None:
         profile, job = self.agent.profile, self.job
         self.home = job.private / "home"
-        self.told = Told(profile.output)
+        self.told = AgentOutput(profile.output)
         passed = self._passed()
         values = self._values(passed)
         places = private_home.make(self.home, profile.files, values)
@@ -222,7 +222,7 @@ def _matches(patterns: list[str], text: str) -> re.Match[str] | None:
     return next((match for match in found if match), None)
 
 
-def _plain_failure(profile: Profile, told: Told, result: ProcessResult) -> Failure:
+def _plain_failure(profile: Profile, told: AgentOutput, result: ProcessResult) -> Failure:
     if told.failed:
         return Failure(Reason.AGENT_FAILED, f"{profile.title} reports an error: {_excerpt(told.error)}")
     said = _excerpt(result.output_tail)

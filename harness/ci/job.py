@@ -30,7 +30,7 @@ class Order:
     plan: str
     directory: Path
     flags: Mapping[str, Any]
-    wish: start.Wish
+    overrides: start.RunOverrides
     land: bool
     artifacts: Path | None
 
@@ -75,14 +75,14 @@ class Job:
             self._claim(project.root / LOCAL / "ci")
         self.loaded = plans.load(order.plan, order.directory)
         trust.require(project.root, project.settings.env_pass)
-        wanted = start.request(project, self.loaded, order.wish)
+        wanted = start.request(project, self.loaded, order.overrides)
         ready(project)
 
         def note(fact: Fact, state: RunState) -> None:
             self.run_id = RunId(state.run_id)
             watch(fact, state)
 
-        state = start.start(project, wanted, order.wish, note)
+        state = start.start(project, wanted, order.overrides, note)
         if order.land and state.status is RunStatus.SUCCEEDED:
             landing.land(project, RunId(state.run_id))
 

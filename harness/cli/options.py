@@ -36,7 +36,11 @@ Workspace = Annotated[
 ]
 Budget = Annotated[
     list[str] | None,
-    Option("--budget", metavar="NAME=VALUE", help="What the run may use: tokens, cost_usd, attempts, wall_time, max_steps, max_depth, max_reentry."),
+    Option(
+        "--budget",
+        metavar="NAME=VALUE",
+        help="What the run may use: tokens, cost_usd, attempts, wall_time, max_steps, max_depth, max_reentry.",
+    ),
 ]
 Note = Annotated[str, Option("--note", help="Why, for the log.")]
 Quiet = Annotated[bool, Option("-q", "--quiet", help="No progress on stderr.")]

@@ -64,12 +64,9 @@ async def _verdict(ctx: Context, task: TaskId, taken: Snapshot) -> Failure | Non
     )
     if failure is not None or not contract.checks:
         return failure
-    ctx.in_flight.add(task)
-    try:
+    with ctx.flying(task):
         failure = await gate.checks_apart(ctx, task, taken.commit, taken.tree, "nested")
         await tripwire.look(ctx)
-    finally:
-        ctx.in_flight.discard(task)
     return tripwire.verdict(ctx, task) or failure
 
 

@@ -116,23 +116,17 @@ async def _judged(this: _Try, previous: str | None) -> Failure | None:
 
 
 async def _lost(this: _Try) -> Failure:
-    this.ctx.in_flight.add(this.task)
-    try:
+    with this.ctx.flying(this.task):
         await tripwire.look(this.ctx)
-    finally:
-        this.ctx.in_flight.discard(this.task)
     words = f"step {this.task} removed or replaced its own workspace: nothing can be taken from it"
     return tripwire.verdict(this.ctx, this.task) or Failure(Reason.AGENT_FAILED, words)
 
 
 async def _judged_work(this: _Try, previous: str | None) -> Failure | None:
     ctx, task, workspace = this.ctx, this.task, this.execute.workspace
-    ctx.in_flight.add(task)
-    try:
+    with ctx.flying(task):
         this.outcome = await _work(this, previous)
         await tripwire.look(ctx)
-    finally:
-        ctx.in_flight.discard(task)
     if not workspaces.stands(workspace.path):
         return await _lost(this)
     try:
@@ -234,12 +228,9 @@ async def _verdict(this: _Try, taken: Snapshot) -> Failure | None:
     )
     if failure is not None or not this.contract.checks:
         return failure
-    this.ctx.in_flight.add(this.task)
-    try:
+    with this.ctx.flying(this.task):
         failure = await _checked(this, taken)
         await tripwire.look(this.ctx)
-    finally:
-        this.ctx.in_flight.discard(this.task)
     return tripwire.verdict(this.ctx, this.task) or failure
 
 

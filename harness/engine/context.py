@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+import contextlib
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import TypeVar
 
-from harness.engine.flight import Flight
 from harness.engine.journal import Journal
 from harness.engine.offload import Offload
 from harness.engine.options import Options
@@ -25,7 +25,6 @@ from harness.model.plan import Plan
 from harness.model.schedule import Schedule
 from harness.model.state import StepState
 
-Progress = Callable[[str, str], None]
 _Fact = TypeVar("_Fact", bound=ev.StepFact)
 
 
@@ -41,7 +40,7 @@ class Context:
     holder: Mapping[str, object]
     slots: asyncio.Semaphore
     nest: Nest | None = None
-    in_flight: Flight = field(default_factory=Flight)
+    in_flight: Counter[TaskId] = field(default_factory=Counter)  # steps with programs at work, as often as they have
     tampered: dict[TaskId, list[str]] = field(default_factory=dict)
     changed: dict[TaskId, list[str]] = field(default_factory=dict)
     merges: dict[tuple[CommitId, CommitId], CommitId] = field(default_factory=dict)
@@ -80,6 +79,20 @@ class Context:
     def depth(self) -> int:
         """0 for a run that a person started, one more for each nesting."""
         return len(self.nest.parent_task.order) if self.nest else 0
+
+    @contextlib.contextmanager
+    def flying(self, task: TaskId) -> Iterator[None]:
+        """While the body runs, programs of this step may be at work: a change in the parent may be theirs."""
+        self.in_flight[task] += 1
+        try:
+            yield
+        finally:
+            self.in_flight[task] -= 1
+
+    @property
+    def flying_now(self) -> list[TaskId]:
+        """The steps with programs at work, in plan order."""
+        return sorted((task for task, count in self.in_flight.items() if count > 0), key=lambda task: task.order)
 
     def step(self, task: TaskId) -> StepState:
         return self.journal.step(task)

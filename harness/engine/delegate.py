@@ -47,7 +47,7 @@ def _too_deep(ctx: Context, task: TaskId) -> Failure | None:
 
 
 def exhausted(ctx: Context, task: TaskId) -> Failure | None:
-    """Coordinators die by chance, but not always in the same step."""
+    """Fails a step during which the coordinator died more than `recoveries` times."""
     deaths = ctx.step(task).recoveries
     if deaths <= ctx.options.recoveries:
         return None

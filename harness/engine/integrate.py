@@ -33,13 +33,10 @@ async def integrate(ctx: Context, task: TaskId, needs: tuple[int, ...]) -> Failu
 async def _gate(ctx: Context, task: TaskId, merged: CommitId, tree: TreeId) -> Failure | None:
     async with speculate.beyond(ctx, task, merged, tree):
         ahead = await speculate.found(ctx, task, merged)
-        ctx.in_flight.add(task)
-        try:
+        with ctx.flying(task):
             failure = await gate.merged_tree(ctx, task, merged, tree, ahead)
             if ctx.contract(task).checks:
                 await tripwire.look(ctx)
-        finally:
-            ctx.in_flight.discard(task)
     return tripwire.verdict(ctx, task) or failure
 
 
@@ -50,7 +47,7 @@ async def restored_head(ctx: Context) -> CommitId:
     if found != expected:
         ctx.journal.append(
             ev.ParentTampered(
-                what=[f"{ctx.integration_ref} was moved to {found}; put back"], during=sorted(ctx.in_flight)
+                what=[f"{ctx.integration_ref} was moved to {found}; put back"], during=list(ctx.flying_now)
             )
         )
         if found is not None:

@@ -53,12 +53,12 @@ def _archived(ctx: Context, task: TaskId, kind: str) -> str:
 
 
 def finish(ctx: Context, task: TaskId) -> bytes:
-    """The archive copy with the final outcome, and its JSON twin; returns what the first one holds."""
+    """The archive copy with the final outcome, and its JSON form; returns what the first one holds."""
     report = _build(ctx, task)
     content = model.markdown(report).encode()
     failpoints.hit("before:report")
     replace(_archived(ctx, task, "md"), content)
-    replace(_archived(ctx, task, "json"), model.twin(report).encode())
+    replace(_archived(ctx, task, "json"), model.as_json(report).encode())
     failpoints.hit("after:report")
     return content
 

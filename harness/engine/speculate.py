@@ -127,10 +127,9 @@ async def _guess(ctx: Context, task: TaskId, head: CommitId, commit: CommitId, a
 async def _try(ctx: Context, task: TaskId, commit: CommitId, intent: ev.Fact) -> Trial:
     async with ctx.gates:
         ctx.journal.append(intent)
-        ctx.in_flight.add(task)
-        trial = await gate.trial(ctx, task, commit, f"{ev.AHEAD}-{commit[:12]}")
-        await tripwire.look(ctx)
-        ctx.in_flight.discard(task)
+        with ctx.flying(task):
+            trial = await gate.trial(ctx, task, commit, f"{ev.AHEAD}-{commit[:12]}")
+            await tripwire.look(ctx)
         return trial
 
 
@@ -146,7 +145,6 @@ def _forget(ctx: Context, tasks: Collection[TaskId], why: str) -> None:
     facts: list[ev.Fact] = []
     for task in sorted(tasks, key=lambda one: one.order):
         guess = ctx.guesses.pop(task)
-        ctx.in_flight.discard(task)
         if _announced(ctx, task):
             facts.append(ctx.fact(task, ev.SpeculationDiscarded, commit=guess.commit, why=why))
     if facts:

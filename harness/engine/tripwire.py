@@ -22,7 +22,7 @@ async def look(ctx: Context) -> None:
     if ctx.parts.processes.protects_parent:
         return
     drift = await ctx.offload(ctx.parts.vcs.parent_drift, ctx.run_id)
-    during = sorted(ctx.in_flight, key=lambda task: task.order)
+    during = ctx.flying_now
     if drift.tampered:
         ctx.journal.append(ev.ParentTampered(what=list(drift.tampered), during=list(during)))
         for task in during:

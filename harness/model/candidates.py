@@ -10,12 +10,12 @@ def of(plan: Plan, step: Step) -> tuple[str, ...]:
 
     A number takes the step's own agent so often. A list in `defaults` gives way to a step that names its own way.
     """
-    wish = plan.defaults.candidates if step.candidates is None else step.candidates
-    if wish is None or step.actions is not None:
+    wanted = plan.defaults.candidates if step.candidates is None else step.candidates
+    if wanted is None or step.actions is not None:
         return ()
-    if isinstance(wish, int):
+    if isinstance(wanted, int):
         agent = "command" if step.command is not None else step.agent or plan.defaults.agent
-        return (agent,) * wish if agent and wish > 1 else ()
+        return (agent,) * wanted if agent and wanted > 1 else ()
     if step.candidates is None and (step.command is not None or step.agent is not None):
         return ()
-    return tuple(wish)
+    return tuple(wanted)

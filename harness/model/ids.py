@@ -9,7 +9,6 @@ from harness.errors import UsageError
 from harness.model import limits
 
 _RUN = re.compile(r"[a-z0-9][a-z0-9-]{0,199}")  # a nested run's has its parent's in it: `run-s2-s1n3`
-_SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _OID = re.compile(r"[0-9a-f]{40}")
 _PATH_ID = re.compile(rf"\d{{1,6}}(\.\d{{1,6}}){{0,{limits.DELEGATION_LEVELS}}}")
 
@@ -30,11 +29,6 @@ class _Name(str):
 class RunId(_Name):
     pattern = _RUN
     kind = "run id"
-
-
-class StepSlug(_Name):
-    pattern = _SLUG
-    kind = "step id"
 
 
 class CommitId(_Name):

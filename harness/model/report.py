@@ -10,7 +10,7 @@ from dataclasses import field
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
 
-from harness.model import contest, duration, usage
+from harness.model import duration, race_rows, usage
 from harness.model import events as ev
 from harness.model.late import dataclass
 from harness.model.state import StepState
@@ -23,7 +23,7 @@ _ESCAPES = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#"})
 _TICKS = re.compile("`+")
 # One of each for all: `dumps` looks at its options each time.
 _json = json.JSONEncoder(ensure_ascii=True).encode
-_twin = json.JSONEncoder(ensure_ascii=False).encode
+_encoded = json.JSONEncoder(ensure_ascii=False).encode
 
 Told = defaultdict[type[ev.StepFact], list[Any]]
 """The facts of a step by their kind, each kind in the order of the log."""
@@ -31,7 +31,7 @@ Told = defaultdict[type[ev.StepFact], list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that the report says, ready for Markdown and for its JSON twin."""
+    """Everything that the report says, ready for Markdown and for its JSON form."""
 
     front: dict[str, Any]
     asked: dict[str, Any]
@@ -66,8 +66,8 @@ def build(run_id: str, step: StepState, facts: Sequence[ev.StepFact], run_notes:
     told = _sorted_out(facts)
     candidates: list[dict[str, Any]] = []
     if told[ev.CandidateJudged]:
-        candidates = contest.rows(facts)
-        told = _sorted_out(contest.of_the_taken(facts))
+        candidates = race_rows.rows(facts)
+        told = _sorted_out(race_rows.of_the_taken(facts))
     last, snapshot = _last(told[ev.AttemptFinished]), _last(told[ev.SnapshotTaken])
     return Report(
         front=_front(run_id, step, told),
@@ -227,9 +227,9 @@ def markdown(report: Report) -> str:
     return visible("\n\n".join(parts)) + "\n"
 
 
-def twin(report: Report) -> str:
+def as_json(report: Report) -> str:
     """The report as programs read it."""
-    return _twin(report.as_dict())
+    return _encoded(report.as_dict())
 
 
 def _value(value: Any) -> str:

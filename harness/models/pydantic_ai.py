@@ -12,7 +12,7 @@ from harness.errors import ModelFailed, ModelFault
 from harness.model import limits
 from harness.models import faults, translation
 from harness.models.access import Access
-from harness.models.patience import patiently
+from harness.models.retrying import with_retries
 from harness.ports import Answer, Message, ToolOffer, Turn
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class PydanticAiModel:
                     raise
             return Answer(result.output, translation.usage(messages), self.name)
 
-        return await patiently(once, timeout_ms)
+        return await with_retries(once, timeout_ms)
 
     async def converse(
         self,
@@ -95,7 +95,7 @@ class PydanticAiModel:
                 raise failed
             return turn
 
-        return await patiently(once, timeout_ms)
+        return await with_retries(once, timeout_ms)
 
     def _unusable(self, said: Message, response: ModelResponse) -> ModelFailed | None:
         if response.finish_reason == "content_filter":

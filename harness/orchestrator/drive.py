@@ -11,21 +11,21 @@ from harness.model import limits
 from harness.model.ids import TaskId
 from harness.model.supervision import Verdict
 from harness.orchestrator import router, supervisor
-from harness.orchestrator.crew import Crew
 from harness.orchestrator.maintenance import Maintenance
 from harness.orchestrator.nodes import NODES
 from harness.orchestrator.router import Decision
 from harness.orchestrator.run import Run
+from harness.orchestrator.running_tasks import RunningTasks
 
 
 async def drive(ctx: Context) -> None:
     """Until every child is closed and the run has its outcome; cancelled, it ends the children and leaves them resumable."""
-    async with Crew(ctx) as crew:
-        run, maintenance = Run(ctx, crew), Maintenance(ctx)
+    async with RunningTasks(ctx) as tasks:
+        run, maintenance = Run(ctx, tasks), Maintenance(ctx)
         await _carry_out(run, _left_over(ctx))
         while not (ctx.journal.state.ended or ctx.journal.state.waiting or ctx.journal.state.cancelling):
             await _tick(run, maintenance)
-        crew.end()
+        tasks.end()
         if ctx.journal.state.waiting:
             maintenance.checkpoint()
         elif ctx.nest is None:
@@ -64,11 +64,11 @@ async def _tick(run: Run, maintenance: Maintenance) -> None:
         await _carry_out(run, decisions)
         return
     due = router.next_due(board, now)
-    if run.crew.idle and (due is None or router.over_budget(state, now)):
-        ctx.journal.append(router.standstill(state, now, run.crew.waits))
+    if run.tasks.idle and (due is None or router.over_budget(state, now)):
+        ctx.journal.append(router.standstill(state, now, run.tasks.waits))
         return
     again = maintenance.look()
-    await run.crew.change(min((pause for pause in (due, again) if pause is not None), default=None))
+    await run.tasks.change(min((pause for pause in (due, again) if pause is not None), default=None))
 
 
 async def _carry_out(run: Run, decisions: Iterable[Decision]) -> None:

@@ -10,15 +10,15 @@ from harness.model.ids import TaskId
 from harness.model.plan import Plan
 from harness.model.state import StepState
 from harness.orchestrator.board import Board, Boards, Policies
-from harness.orchestrator.crew import Crew
+from harness.orchestrator.running_tasks import RunningTasks
 
 
 class Run:
     """What a node is given besides its task."""
 
-    def __init__(self, ctx: Context, crew: Crew) -> None:
+    def __init__(self, ctx: Context, tasks: RunningTasks) -> None:
         self.ctx = ctx
-        self.crew = crew
+        self.tasks = tasks
         self._boards = Boards(ctx.journal)
         self._planned: tuple[Plan, Policies] | None = None
 
@@ -42,4 +42,4 @@ class Run:
 
     def start(self, task: TaskId, work: Coroutine[Any, Any, None]) -> None:
         """Begins work that takes time and returns at once; the router hears of its end from the log."""
-        self.crew.start(task, work)
+        self.tasks.start(task, work)

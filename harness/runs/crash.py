@@ -18,7 +18,7 @@ from harness.config import settings as settings_file
 from harness.errors import EnvironmentProblem, Internal
 from harness.model import limits
 from harness.model.ids import RunId
-from harness.runs.discretion import Discretion
+from harness.runs.masking import Masking
 from harness.vcs import places
 from harness.wiring import Project
 
@@ -32,7 +32,7 @@ def report(bug: BaseException, argv: Sequence[str], directory: Path) -> Internal
     Never raises: whatever else is broken here is told in the file.
     """
     project = _project(directory)
-    discretion = Discretion.of(os.environ, project.settings.env_pass if project else (), {})
+    discretion = Masking.of(os.environ, project.settings.env_pass if project else (), {})
     run_id = run_of(bug)
     sections = [_surroundings(argv), "".join(traceback.format_exception(bug)), _last_events(project, run_id)]
     path, why = _write(_folder(project), discretion.text("\n".join(sections)))

@@ -10,11 +10,11 @@ from harness.model.schedule import Schedule
 from harness.orchestrator.thinking import planner
 from harness.runs import planning, start
 from harness.runs.planning import Terms
-from harness.runs.start import Wish
+from harness.runs.start import RunOverrides
 from harness.wiring import Project
 
 
-def request(project: Project, goal: str, terms: Terms, wish: Wish) -> create.Request:
+def request(project: Project, goal: str, terms: Terms, overrides: RunOverrides) -> create.Request:
     """The request, resolved against the repository; raises before anything is made or asked."""
     planner.check_goal(goal)
     bounds = planning.bounds(project, terms)
@@ -28,14 +28,14 @@ def request(project: Project, goal: str, terms: Terms, wish: Wish) -> create.Req
         "timeout_ms": bounds.timeout_ms,
         "retries": bounds.retries,
     }
-    branch = start.target(project, wish)
+    branch = start.target(project, overrides)
     return create.Request(
         plan=Plan.model_construct(version=1, goal=goal, steps=[]),
         schedule=Schedule((), (), ()),
         plan_path="",
         plan_digest=hashlib.sha256(goal.encode()).hexdigest(),
-        base=start.base(project, None, wish),
+        base=start.base(project, None, overrides),
         target=branch,
         target_at=project.repository.read_ref(branch) if branch else None,
-        options=start.options(project, {}, wish, asked),
+        options=start.options(project, {}, overrides, asked),
     )

@@ -17,7 +17,7 @@ from harness.model.late import dataclass
 from harness.model.recording import Attempt, RecordedEdit, Recording, Step, digest
 from harness.model.state import RunState
 from harness.model.verdict import Reason
-from harness.runs.discretion import Discretion
+from harness.runs.masking import Masking
 from harness.store import recording_file
 from harness.wiring import Project
 
@@ -41,17 +41,17 @@ def record(project: Project, run_id: RunId, path: Path) -> Recording:
     return recording
 
 
-def _discretion(project: Project, facts: list[ev.StepFact]) -> Discretion:
+def _discretion(project: Project, facts: list[ev.StepFact]) -> Masking:
     places = {str(Path.home()): "<home>", str(project.settings.state_home): "<state>", str(project.root): "<checkout>"}
     trees = {fact.path: "<workspace>" for fact in facts if isinstance(fact, ev.WorkspacePreparing)}
-    return Discretion.of(os.environ, project.settings.env_pass, places | trees)
+    return Masking.of(os.environ, project.settings.env_pass, places | trees)
 
 
 @dataclass(slots=True)
 class _Maker:
     project: Project
     state: RunState
-    discretion: Discretion
+    discretion: Masking
     parts: dict[str, bytes] = field(default_factory=dict)
 
     def step(self, idx: int, facts: list[ev.StepFact]) -> Step:

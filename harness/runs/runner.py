@@ -30,16 +30,16 @@ class EngineRunner:
         project = Project.at(self._directory.resolve(), self._settings)
         parts = project.parts()
         with contextlib.closing(parts.store):
-            wish = start.Wish(**options)
+            overrides = start.RunOverrides(**options)
             who = holder()
-            if wish.run_id is not None and wish.run_id in parts.store.run_ids():
-                state = parts.store.state(RunId(wish.run_id))
+            if overrides.run_id is not None and overrides.run_id in parts.store.run_ids():
+                state = parts.store.state(RunId(overrides.run_id))
                 if not state.ended:
-                    lease = parts.store.acquire(RunId(wish.run_id), who)
+                    lease = parts.store.acquire(RunId(overrides.run_id), who)
                     state = await launch.carry_on(parts, lease, who, lambda _fact, _state: None)
             else:
-                wanted = start.request(project, _load(plan), wish)
-                lease = parts.store.acquire(start.new_id(project, wanted, wish), who)
+                wanted = start.request(project, _load(plan), overrides)
+                lease = parts.store.acquire(start.new_id(project, wanted, overrides), who)
                 state = await launch.begin(parts, lease, wanted, who, lambda _fact, _state: None)
         return view.run(state, held=False)
 

@@ -26,7 +26,7 @@ from harness.wiring import Project, holder
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RunOverrides:
     """What the command line asked for beyond the settings."""
 
     base: str | None = None
@@ -35,12 +35,12 @@ class Wish:
     budget: Mapping[str, int | float] = field(default_factory=dict)
 
 
-def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
+def request(project: Project, loaded: LoadedPlan, overrides: RunOverrides) -> create.Request:
     """The request, resolved against the repository; raises before anything is made."""
-    found = base(project, loaded.plan.base, wish)
+    found = base(project, loaded.plan.base, overrides)
     if project.recording is None:
         _agents_exist(project, loaded)
-    branch = target(project, wish)
+    branch = target(project, overrides)
     plan = _with_defaults(project, loaded.plan)
     replayed = _replayed(project, plan)
     return create.Request(
@@ -51,7 +51,7 @@ def request(project: Project, loaded: LoadedPlan, wish: Wish) -> create.Request:
         base=found,
         target=branch,
         target_at=project.repository.read_ref(branch) if branch else None,
-        options=replace(options(project, loaded.plan.budget.as_dict(), wish), replay=replayed),
+        options=replace(options(project, loaded.plan.budget.as_dict(), overrides), replay=replayed),
     )
 
 
@@ -76,13 +76,13 @@ def _replayed(project: Project, plan: Plan) -> str:
 
 
 def options(
-    project: Project, budget: budgets.Amounts, wish: Wish, planning: Mapping[str, Any] | None = None
+    project: Project, budget: budgets.Amounts, overrides: RunOverrides, planning: Mapping[str, Any] | None = None
 ) -> Options:
-    """What binds the run from here on, by settings and wish; `budget` is the plan's own; raises SharedInstall."""
+    """What binds the run from here on, by settings and overrides; `budget` is the plan's own; raises SharedInstall."""
     project.require_separate_installs()
     project.require_own_state_home()
     settings = project.settings
-    allowed = budgets.effective(budget, settings.budget, wish.budget)
+    allowed = budgets.effective(budget, settings.budget, overrides.budget)
     return Options(
         jobs=settings.parallel,
         commit_time=project.clock.commit_time(),
@@ -108,20 +108,20 @@ def options(
     )
 
 
-def target(project: Project, wish: Wish) -> RefName | None:
+def target(project: Project, overrides: RunOverrides) -> RefName | None:
     """The branch to land on."""
-    return RefName.branch(wish.into) if wish.into else project.repository.head_branch()
+    return RefName.branch(overrides.into) if overrides.into else project.repository.head_branch()
 
 
-def base(project: Project, planned: str | None, wish: Wish) -> CommitId:
+def base(project: Project, planned: str | None, overrides: RunOverrides) -> CommitId:
     """--base, then the plan's base, then the branch to land on, then HEAD."""
     vcs = project.repository
     vcs.check_supported()
-    named = wish.base or planned
+    named = overrides.base or planned
     if named:
         return vcs.resolve(named)
-    if wish.into:
-        at = vcs.read_ref(RefName.branch(wish.into))
+    if overrides.into:
+        at = vcs.read_ref(RefName.branch(overrides.into))
         if at is not None:
             return at
     return vcs.resolve("HEAD")
@@ -149,10 +149,10 @@ def _agents(plan: Plan, parent: TaskId | None = None) -> Iterator[tuple[TaskId, 
             yield from _agents(Plan.model_validate(nesting.plan(plan, step)), task)
 
 
-def start(project: Project, wanted: create.Request, wish: Wish, watch: Watch) -> RunState:
+def start(project: Project, wanted: create.Request, overrides: RunOverrides, watch: Watch) -> RunState:
     """Runs the plan to its end; raises Interrupted on a signal, with the run left resumable."""
     project.workspaces  # noqa: B018 - what cannot be had is told before the run exists
-    run_id = new_id(project, wanted, wish)
+    run_id = new_id(project, wanted, overrides)
     who = holder()
     lease = project.store.acquire(run_id, who)
     try:
@@ -169,24 +169,24 @@ def start(project: Project, wanted: create.Request, wish: Wish, watch: Watch) ->
         return signals.run(launch.begin(parts, lease, wanted, who, observed))
 
 
-def new_id(project: Project, wanted: create.Request, wish: Wish) -> RunId:
+def new_id(project: Project, wanted: create.Request, overrides: RunOverrides) -> RunId:
     known = set(project.store.run_ids())
-    if wish.run_id is not None:
-        if len(wish.run_id) > limits.RUN_ID_CHARS:
+    if overrides.run_id is not None:
+        if len(overrides.run_id) > limits.RUN_ID_CHARS:
             raise UsageError(
-                f"{wish.run_id!r:.80} is too long for a run id", hint=f"at most {limits.RUN_ID_CHARS} characters"
+                f"{overrides.run_id!r:.80} is too long for a run id", hint=f"at most {limits.RUN_ID_CHARS} characters"
             )
-        if wish.run_id in known:
-            driver = project.store.holder(RunId(wish.run_id))
+        if overrides.run_id in known:
+            driver = project.store.holder(RunId(overrides.run_id))
             if driver is not None:
                 raise Busy(
-                    f"run {wish.run_id} is held by process {driver.get('pid')} on {driver.get('host')}",
+                    f"run {overrides.run_id} is held by process {driver.get('pid')} on {driver.get('host')}",
                     hint="wait for it, or cancel it with `orchestrix cancel`",
-                    run_id=wish.run_id,
+                    run_id=overrides.run_id,
                     holder=dict(driver),
                 )
-            raise UsageError(f"run {wish.run_id} exists already", hint="`orchestrix resume` carries on with a run")
-        return RunId(wish.run_id)
+            raise UsageError(f"run {overrides.run_id} exists already", hint="`orchestrix resume` carries on with a run")
+        return RunId(overrides.run_id)
     clock = project.clock
     now = datetime.fromtimestamp(clock.commit_time(), UTC) if clock.fixed else clock.now()
     first = create.new_run_id(now, wanted, fixed=clock.fixed)

@@ -1,4 +1,4 @@
-"""The in-memory twin: the same rules and the same answers as the database, gone with the process."""
+"""The store in memory: the same rules and the same answers as the database, gone with the process."""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ from harness.errors import GitFailed
 from harness.model import limits
 from harness.model.ids import CommitId, TreeId
 from harness.model.late import dataclass
-from harness.vcs import trees, vouched
-from harness.vcs.landmarks import Landmarks
+from harness.vcs import index_stats, trees
 from harness.vcs.objects import Objects
+from harness.vcs.special_paths import SpecialPaths
 from harness.vcs.upper import is_bookkeeping
 
 _MODE = int(FileMode.COMMIT).to_bytes(4, "big")
@@ -57,7 +57,7 @@ class Search:
     """Looks for gitlinks over one object store."""
 
     objects: Objects
-    landmarks: Landmarks
+    special_paths: SpecialPaths
 
     def tracked(self, start: TreeId, pristine: Path, index: Path, tips: Sequence[CommitId]) -> Gitlinks:
         """`index`, which was a copy of `pristine`, and `tips` are the agent's own; an index that cannot be read is silent."""
@@ -79,7 +79,7 @@ class Search:
         return Gitlinks(begun, staged, others)
 
     def _of(self, tree: TreeId) -> dict[str, str]:
-        paths = self.landmarks.of(tree).gitlinks
+        paths = self.special_paths.of(tree).gitlinks
         return {os.fsdecode(path): self._commit(tree, path) for path in paths}
 
     def _commit(self, tree: TreeId, path: bytes) -> str:
@@ -117,7 +117,7 @@ def _named(index: Path, raw: bytes) -> dict[str, str | None] | None:
         if raw.startswith(_SLOW):
             rows = [(os.fsencode(entry.path), int(entry.mode), str(entry.id)) for entry in pygit2.Index(str(index))]
         else:
-            rows = [(path, row.mode, row.oid.hex()) for path, row in vouched.rows(index).items()]
+            rows = [(path, row.mode, row.oid.hex()) for path, row in index_stats.rows(index).items()]
     except (OSError, ValueError, pygit2.GitError):
         return None
     return {os.fsdecode(path): oid if mode == FileMode.COMMIT else None for path, mode, oid in rows}

@@ -12,13 +12,13 @@ from pygit2.enums import FileMode
 from harness.errors import GitFailed
 from harness.model.ids import TreeId
 from harness.vcs import overlay, trees
-from harness.vcs.composed import Composer, Job
 from harness.vcs.ignored import Ignored
-from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Objects
 from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
+from harness.vcs.special_paths import SpecialPaths
 from harness.vcs.templates import Template
+from harness.vcs.tree_composer import Composer, Job
 from harness.vcs.trees import Entries, Entry
 from harness.vcs.upper import Reader
 from harness.vcs.workspace import copy_index
@@ -52,10 +52,10 @@ def fill(place: Place, private: PrivateDir, template: Template, tree: TreeId) ->
 class Layered:
     """Snapshots of overlay workspaces over one object store."""
 
-    def __init__(self, objects: Objects, landmarks: Landmarks) -> None:
-        self._objects, self._landmarks = objects, landmarks
-        self._reader = Reader(objects, landmarks)
-        self._composer = Composer(objects, landmarks)
+    def __init__(self, objects: Objects, special_paths: SpecialPaths) -> None:
+        self._objects, self._special_paths = objects, special_paths
+        self._reader = Reader(objects, special_paths)
+        self._composer = Composer(objects, special_paths)
 
     def tree(
         self, place: Place, private: PrivateDir, over: tuple[TreeId, TreeId], left_out: Iterable[str], ignored: Ignored
@@ -73,7 +73,7 @@ class Layered:
 
         A submodule is an empty directory in both, whatever its commit: the upper directory cannot show the difference.
         """
-        if base == start or not self._landmarks.of(base).gitlinks:
+        if base == start or not self._special_paths.of(base).gitlinks:
             return base
         return self._objects.tree(self._relinked(self._objects.entries(base), self._objects.entries(start)))
 
@@ -85,7 +85,7 @@ class Layered:
                 continue
             if trees.is_gitlink(one) and trees.is_gitlink(other):
                 edits[name] = other
-            elif trees.is_tree(one) and trees.is_tree(other) and self._landmarks.of(trees.oid(one)).gitlinks:
+            elif trees.is_tree(one) and trees.is_tree(other) and self._special_paths.of(trees.oid(one)).gitlinks:
                 below = self._relinked(self._objects.below(one), self._objects.below(other))
                 edits[name] = trees.made(FileMode.TREE, name, self._objects.tree(below))
         return trees.edited(base, edits)

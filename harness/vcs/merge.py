@@ -12,10 +12,10 @@ from harness.model.ids import CommitId, TreeId
 from harness.vcs import merge_process, rules
 from harness.vcs.disjoint import Disjoint
 from harness.vcs.git import text
-from harness.vcs.landmarks import Landmarks
 from harness.vcs.merge_process import Attributes, MergeProcess
 from harness.vcs.objects import Objects
 from harness.vcs.private import PrivateDir
+from harness.vcs.special_paths import SpecialPaths
 
 _NOBODY = ("Orchestrix", "orchestrix@localhost")
 _CLEAN = b"1"
@@ -25,9 +25,9 @@ _DROPPED = ("Auto-merging",)
 class Merger:
     """Merges over one object store."""
 
-    def __init__(self, objects: Objects, landmarks: Landmarks) -> None:
+    def __init__(self, objects: Objects, special_paths: SpecialPaths) -> None:
         self._objects = objects
-        self._landmarks = landmarks
+        self._special_paths = special_paths
         self._disjoint = Disjoint(objects)
         self._rules = rules.Memory()
         self._process: MergeProcess | None = None
@@ -63,7 +63,7 @@ class Merger:
             synthetic.commit(tree, (root,), name, when=0, identity=_NOBODY)
             for tree, name in ((ours, "ours"), (theirs, "theirs"))
         )
-        attributes = self._landmarks.of(ours).attributes
+        attributes = self._special_paths.of(ours).attributes
         fields = self._ask(private, attributes, left, right) or self._ask_another(private, attributes, left, right)
         clean, tree, *rest = fields
         return Merge(TreeId(tree.decode())) if clean == _CLEAN else Merge(None, _conflicts(rest))

@@ -40,20 +40,20 @@ from harness.vcs import (
 from harness.vcs import workspace as worktrees
 from harness.vcs.background import Background
 from harness.vcs.checkout_move import IsOurs, Move
-from harness.vcs.compared import Compared
+from harness.vcs.checkout_pool import CheckoutPool
+from harness.vcs.checkout_snapshot import CheckoutSnapshot
+from harness.vcs.disk import DiskSpace
 from harness.vcs.effective import Effective
 from harness.vcs.git import Git, within
 from harness.vcs.ignored import Ignored, Search
-from harness.vcs.landmarks import Landmarks
 from harness.vcs.merge import Merger
 from harness.vcs.objects import Objects
 from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
 from harness.vcs.refs import Refs
-from harness.vcs.room import Room
 from harness.vcs.snapshot import Judge, Taken
-from harness.vcs.spares import Spares
 from harness.vcs.sparse import Area, Sparse
+from harness.vcs.special_paths import SpecialPaths
 from harness.vcs.step_git import StepGit
 from harness.vcs.strict import Strict
 from harness.vcs.tamper import Tripwire
@@ -75,18 +75,20 @@ class Repository:
         self.state_dir = repo.state_dir(state_home, self.layout)
         self._refs = Refs(self.layout)
         self._objects = Objects(self.layout.objects)
-        self._landmarks = Landmarks(self._objects)
-        self._layered = layered.Layered(self._objects, self._landmarks)
-        self._compared = Compared(self._objects, self._landmarks)
-        self._sparse = Sparse(self._objects, self._landmarks)
-        self._unconverted = Unconverted(self._objects, self._landmarks)
-        self._gitlinks = gitlinks.Search(self._objects, self._landmarks)
+        self._special_paths = SpecialPaths(self._objects)
+        self._layered = layered.Layered(self._objects, self._special_paths)
+        self._compared = CheckoutSnapshot(self._objects, self._special_paths)
+        self._sparse = Sparse(self._objects, self._special_paths)
+        self._unconverted = Unconverted(self._objects, self._special_paths)
+        self._gitlinks = gitlinks.Search(self._objects, self._special_paths)
         self._strict = Strict(self._objects)
-        self._merger = Merger(self._objects, self._landmarks)
+        self._merger = Merger(self._objects, self._special_paths)
         self._background = Background()
-        self._templates = Templates(self.state_dir / "_templates", self._objects, self._landmarks, self._background.do)
-        self._spares = Spares(self._landmarks)
-        self._room = Room(self.state_dir)
+        self._templates = Templates(
+            self.state_dir / "_templates", self._objects, self._special_paths, self._background.do
+        )
+        self._pool = CheckoutPool(self._special_paths)
+        self._room = DiskSpace(self.state_dir)
         self._tripwires: dict[RunId, Tripwire] = {}
         self._private: dict[RunId | None, PrivateDir] = {}
         self._run: RunId | None = None
@@ -233,7 +235,7 @@ class Repository:
             some = partial(self._sparse.fill, private=own, tree=tree, only=only)
             return worktrees.create(place, worktrees.Card(start, branch, only=tuple(only)), some, self._step_git)
         if self.workspace_kind.name != "overlay":
-            fill = partial(self._spares.check_out, private=own, tree=tree)
+            fill = partial(self._pool.check_out, private=own, tree=tree)
             return worktrees.create(place, worktrees.Card(start, branch), fill, self._step_git)
         template = self._templates.nearest(own, tree, place.tree)
         layers = partial(layered.fill, private=own, template=template, tree=tree)
@@ -266,7 +268,7 @@ class Repository:
         Raises EnvironmentProblem when overlays were asked for and do not work.
         """
         self.workspace_kind = kinds.choose(mode, self.state_dir, against)
-        self._spares.allowed = self.workspace_kind.name == "checkout" and not against
+        self._pool.allowed = self.workspace_kind.name == "checkout" and not against
         self._room.look()
         return self.workspace_kind
 
@@ -436,7 +438,7 @@ class Repository:
                 worktrees.retire(place)
                 self._templates.release(place.tree)
         self._merger.close()
-        self._spares.drop(self.state_dir / run)
+        self._pool.drop(self.state_dir / run)
         with self._lock:
             self._private.pop(run, None)
             self._tripwires.pop(run, None)
@@ -561,16 +563,16 @@ class Repository:
             tree = self._compared.tree(place, own, start, left_out, ignored)
         if tree is not None:
             return Taken(tree)
-        begun = [os.fsdecode(path) for path in self._landmarks.of(start).gitlinks]
+        begun = [os.fsdecode(path) for path in self._special_paths.of(start).gitlinks]
         return snapshot.take(own.git(workspace.path), workspace.private_index, begun, left_out, judge)
 
     def _retire(self, place: Place) -> None:
         """What a step wrote may stay in the trash for a while; a whole checkout goes now, unless it is used again."""
-        kept = self._spares.keep(place)
+        kept = self._pool.keep(place)
         overlaid = worktrees.retire(place)
         self._templates.release(place.tree)
-        if self._room.is_short():
-            removal.put(*self._spares.drop(place.run_dir), trash=place.trash)
+        if self._room.is_low():
+            removal.put(*self._pool.drop(place.run_dir), trash=place.trash)
         elif overlaid or kept:
             return
         removal.empty(place.trash)

@@ -18,11 +18,11 @@ from harness.model.ids import TreeId
 from harness.model.late import dataclass
 from harness.vcs import snapshot, survey, trees
 from harness.vcs.git import Git, text
-from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Objects
 from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
 from harness.vcs.snapshot import Judge, Taken
+from harness.vcs.special_paths import SpecialPaths
 from harness.vcs.trees import Entries
 
 
@@ -56,7 +56,7 @@ class Sparse:
     """Fills sparse workspaces, and takes snapshots of them, over one object store."""
 
     objects: Objects
-    landmarks: Landmarks
+    special_paths: SpecialPaths
 
     def fill(self, place: Place, private: PrivateDir, tree: TreeId, only: Iterable[str]) -> None:
         """Writes the files that are held; every submodule is an empty directory, as in any checkout.
@@ -67,7 +67,7 @@ class Sparse:
         (private.path / "info" / "sparse-checkout").touch()
         git = private.git(place.tree, place.index)
         git.run("-c", "core.sparseCheckout=true", "read-tree", "-m", "-u", tree)
-        _unmark(git, [*Area(only).of(self.objects, tree), *self.landmarks.of(tree).gitlinks])
+        _unmark(git, [*Area(only).of(self.objects, tree), *self.special_paths.of(tree).gitlinks])
         git.run("checkout-index", "--index", "--all", "--quiet")
 
     def take(self, git: Git, place: Place, only: Iterable[str], left_out: Iterable[str], judge: Judge) -> Taken:
@@ -75,7 +75,7 @@ class Sparse:
 
         A path that was left out cannot be deleted, only replaced: by a file of its own, one above it, or one below.
         """
-        gitlinks = [os.fsdecode(path) for path in self.landmarks.of(judge.start).gitlinks]
+        gitlinks = [os.fsdecode(path) for path in self.special_paths.of(judge.start).gitlinks]
         found = self._standing(place.tree, judge.start, Area(only))
         if not found:
             return snapshot.take(git, place.index, gitlinks, left_out, judge)

@@ -22,10 +22,10 @@ from harness.model import limits
 from harness.model.ids import TreeId
 from harness.model.late import dataclass
 from harness.vcs import places, removal
-from harness.vcs.begun import Begun
-from harness.vcs.landmarks import Landmarks
+from harness.vcs.early_checkout import EarlyCheckout
 from harness.vcs.objects import Objects
 from harness.vcs.private import PrivateDir
+from harness.vcs.special_paths import SpecialPaths
 
 _PATIENCE_S = 900.0
 _INDEX_HEADER = struct.Struct(">4sLL")
@@ -49,19 +49,19 @@ class Templates:
     """The shared checkouts of one repository, as one process uses them."""
 
     def __init__(
-        self, folder: Path, objects: Objects, landmarks: Landmarks, later: Callable[[Callable[[], object]], None]
+        self, folder: Path, objects: Objects, special_paths: SpecialPaths, later: Callable[[Callable[[], object]], None]
     ) -> None:
         """`later` does something while others work."""
         self._folder = folder
         self._trash = folder / "trash"
         self._later = later
         self._objects = objects
-        self._landmarks = landmarks
+        self._special_paths = special_paths
         self._held: dict[str, Template] = {}
         self._handles: dict[str, int] = {}
         self._users: dict[Path, str] = {}
         self._coming: set[TreeId] = set()
-        self._begun: Begun | None = None
+        self._begun: EarlyCheckout | None = None
         self._lock = threading.Lock()
         weakref.finalize(self, _close, self._handles)
 
@@ -97,7 +97,7 @@ class Templates:
                 return
             try:
                 self._make_way(path)
-                self._begun = Begun.at(path, private, tree, lock)
+                self._begun = EarlyCheckout.at(path, private, tree, lock)
             finally:
                 os.close(lock)
 
@@ -130,7 +130,7 @@ class Templates:
                         removal.discard(card.parent, trash=self._trash)
                         excess -= sizes[card]
 
-    def _made_ahead(self, path: Path) -> Begun | None:
+    def _made_ahead(self, path: Path) -> EarlyCheckout | None:
         """What was begun, if it was this one and git was able to; whatever else was begun is given up."""
         begun, self._begun = self._begun, None
         return begun if begun is not None and begun.ends_well(path, _PATIENCE_S) else None
@@ -146,7 +146,7 @@ class Templates:
         """In how many paths they differ; None when a checkout of its own is better or the only right way."""
         if template.tree == tree:
             return 0
-        if self._landmarks.of(template.tree).attributes != self._landmarks.of(tree).attributes:
+        if self._special_paths.of(template.tree).attributes != self._special_paths.of(tree).attributes:
             return None
         changed = len(self._objects.changes(template.tree, tree))
         most = max(limits.TEMPLATE_DELTA, template.count // limits.TEMPLATE_SHARE)

@@ -18,12 +18,12 @@ from typing import NamedTuple
 from harness import namespace
 from harness.errors import MACHINE_FAULTS
 from harness.model.ids import TreeId
-from harness.vcs import rules, survey, vouched
+from harness.vcs import index_stats, rules, survey
 from harness.vcs.git import Git, check_time
-from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Objects
 from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
+from harness.vcs.special_paths import SpecialPaths
 
 _BYTES = 32 * 1024 * 1024
 
@@ -39,9 +39,9 @@ class Candidate(NamedTuple):
 class Unconverted:
     """Compares workspaces with their start points over one object store."""
 
-    def __init__(self, objects: Objects, landmarks: Landmarks) -> None:
+    def __init__(self, objects: Objects, special_paths: SpecialPaths) -> None:
         self._objects = objects
-        self._landmarks = landmarks
+        self._special_paths = special_paths
         self._rules = rules.Memory()
 
     def untouched(self, private: PrivateDir, place: Place, start: TreeId, *, attributes: bool) -> list[bytes]:
@@ -49,11 +49,11 @@ class Unconverted:
 
         `attributes` says whether there are any in the workspace now.
         """
-        if not (attributes or self._landmarks.of(start).attributes or self._rules.of(private).converts):
+        if not (attributes or self._special_paths.of(start).attributes or self._rules.of(private).converts):
             return []
         files = Path(namespace.seen(place.tree))
         try:
-            kept, doubtful = _by_times(files, vouched.rows(place.index))
+            kept, doubtful = _by_times(files, index_stats.rows(place.index))
         except ValueError:
             return []  # no index of ours
         return [*kept, *self.as_checked_out(private, place, start, files, doubtful)]
@@ -72,21 +72,21 @@ class Unconverted:
 
     def _write_attributes(self, start: TreeId, found: Iterable[Candidate], folder: Path) -> None:
         """Git reads attributes from its work tree: one that holds those of the start point, and nothing else."""
-        above = vouched.folders(candidate.path for candidate in found)
-        for path, blob in self._landmarks.of(start).attributes:
+        above = index_stats.folders(candidate.path for candidate in found)
+        for path, blob in self._special_paths.of(start).attributes:
             if path.rpartition(b"/")[0] in above:
                 file = folder / os.fsdecode(path)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(self._objects.blob(blob))
 
 
-def _by_times(root: Path, known: dict[bytes, vouched.Row]) -> tuple[list[bytes], list[Candidate]]:
+def _by_times(root: Path, known: dict[bytes, index_stats.Row]) -> tuple[list[bytes], list[Candidate]]:
     """Files that nobody touched, by their times, and those of which only the content can tell.
 
     No link is followed: what is behind one is not at this path.
     """
     kept, doubtful = [], []
-    top, folders, waiting = os.fsencode(root) + b"/", vouched.folders(known), [b""]
+    top, folders, waiting = os.fsencode(root) + b"/", index_stats.folders(known), [b""]
     while waiting:
         check_time()
         above = waiting.pop()
@@ -97,14 +97,14 @@ def _by_times(root: Path, known: dict[bytes, vouched.Row]) -> tuple[list[bytes],
                 if path in folders and entry.is_dir(follow_symlinks=False):
                     waiting.append(path + b"/")
             elif stat.S_ISREG(row.mode) and entry.is_file(follow_symlinks=False):
-                if row.vouched and vouched.is_untouched(entry, row.sign):
+                if row.vouched and index_stats.is_untouched(entry, row.sign):
                     kept.append(path)
                 elif _may_be_same(entry.stat(follow_symlinks=False), row):
                     doubtful.append(Candidate(path, row.oid.hex(), entry.stat(follow_symlinks=False).st_size))
     return kept, doubtful
 
 
-def _may_be_same(now: os.stat_result, row: vouched.Row) -> bool:
+def _may_be_same(now: os.stat_result, row: index_stats.Row) -> bool:
     """Git sets the size to zero where it could not tell whether a file changed."""
     return row.sign[-1] in (0, now.st_size) and not (now.st_mode ^ row.mode) & stat.S_IXUSR
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from harness.model.late import dataclass
 from harness.vcs import strict, trees
-from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Objects
+from harness.vcs.special_paths import SpecialPaths
 from harness.vcs.trees import Entries, Entry
 
 _DEEP = 100
@@ -66,9 +66,9 @@ class Folder:
 class Reader:
     """Reads upper directories against one object store."""
 
-    def __init__(self, objects: Objects, landmarks: Landmarks) -> None:
+    def __init__(self, objects: Objects, special_paths: SpecialPaths) -> None:
         self._objects = objects
-        self._landmarks = landmarks
+        self._special_paths = special_paths
 
     def read(self, upper: Path, start: str, prepared: Collection[bytes]) -> Folder:
         """Raises Unusual, and OSError where something cannot be read."""
@@ -115,7 +115,7 @@ class Reader:
 
     def _refuse_submodules(self, hidden: Iterable[Entry]) -> None:
         for entry in hidden:
-            if trees.is_gitlink(entry) or (trees.is_tree(entry) and self._landmarks.of(trees.oid(entry)).gitlinks):
+            if trees.is_gitlink(entry) or (trees.is_tree(entry) and self._special_paths.of(trees.oid(entry)).gitlinks):
                 raise Unusual("a submodule went")
 
 

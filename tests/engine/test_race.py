@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from support.counting import CountingAgent
 from support.workbench import Result, Workbench, shell, write
 
 from harness.agents import registry
-from harness.engine.flight import Flight
+from harness.engine.context import Context
 from harness.model.ids import TaskId
 
 # Candidate 1 fails its check, 2 passes with more lines than 3, 4 exits with an error.
@@ -244,13 +245,13 @@ def test_keep_leaves_every_workspace_and_clean_removes_the_branches(bench: Workb
 
 def test_a_task_is_in_flight_until_the_last_of_its_candidates_is_not() -> None:
     """What happens to the parent meanwhile is answered for."""
-    flight = Flight()
-    for _ in range(2):
-        flight.add(TaskId("1"))
-    flight.discard(TaskId("1"))
-    assert list(flight) == ["1"]
-    flight.discard(TaskId("1"))
-    assert list(flight) == []
+    ctx = Context.__new__(Context)
+    ctx.in_flight = Counter()
+    with ctx.flying(TaskId("1")):
+        with ctx.flying(TaskId("1")), ctx.flying(TaskId("0")):
+            assert ctx.flying_now == ["0", "1"]
+        assert ctx.flying_now == ["1"]
+    assert ctx.flying_now == []
 
 
 @pytest.mark.sweep

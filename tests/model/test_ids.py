@@ -11,7 +11,6 @@ from harness.model.ids import (
     CommitId,
     RefName,
     RunId,
-    StepSlug,
     TaskId,
     TreeId,
     integration_branch,
@@ -27,7 +26,6 @@ from harness.model.ids import (
     ("kind", "value"),
     [
         *((RunId, value) for value in ("", "-x", "A", "a/b", "a.b", "a\n", "é", "a" * 201)),
-        *((StepSlug, value) for value in ("", "_x", "A", "a b", "../a")),
         *((CommitId, value) for value in ("", "a" * 39, "a" * 41, "A" * 40, "g" * 40, "a" * 40 + "\n")),
         *((TreeId, value) for value in ("HEAD", "0x" + "a" * 38)),
         *((TaskId, value) for value in ("", "a", "1.", ".1", "1..2", "-1", "1.2.3.4.5.6.7.8.9.10", "1234567")),

@@ -48,7 +48,7 @@ def test_a_decided_merge_is_the_one_of_git(vcs: Repository) -> None:
     """Generated triples, directory renames among them: where the quick way answers, git answers the same."""
     private, objects = vcs._private_of(None), vcs._objects
     quick, decided = Disjoint(objects), 0
-    git = Merger(objects, vcs._landmarks)
+    git = Merger(objects, vcs._special_paths)
     for seed in range(150):
         rng = random.Random(seed)
         base = start(rng)

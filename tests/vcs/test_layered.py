@@ -20,9 +20,9 @@ from harness.model import limits
 from harness.model.ids import RunId, TaskId, work_branch
 from harness.vcs import layered, overlay, snapshot, templates
 from harness.vcs import workspace as worktrees
+from harness.vcs.disk import DiskSpace
 from harness.vcs.ignored import Ignored
 from harness.vcs.repository import Repository
-from harness.vcs.room import Room
 from tests.vcs.conftest import RUN, Checkout
 
 BRANCH = work_branch(RUN, TaskId("0"))
@@ -53,7 +53,7 @@ def from_upper(vcs: Repository, name: str) -> str | None:
     card = worktrees.read_card(place)
     assert card is not None
     assert card.template is not None
-    quick = layered.Layered(vcs._objects, vcs._landmarks)
+    quick = layered.Layered(vcs._objects, vcs._special_paths)
     return quick.tree(place, vcs._private_of(RUN), (card.template, vcs.tree_of(card.start)), (), Ignored())
 
 
@@ -225,7 +225,7 @@ def test_what_an_overlay_leaves_waits_in_the_trash_until_the_disk_has_lost_much(
     """Nothing of it is a workspace or in the git dir any more; it goes with the run at the latest."""
     start, trash = vcs.resolve("HEAD"), vcs.state_dir / RUN / "trash"
     much = 100 * limits.TRASH_BYTES
-    monkeypatch.setattr(Room, "_free", lambda _: (free, 0))
+    monkeypatch.setattr(DiskSpace, "_free", lambda _: (free, 0))
     free = much
     vcs.choose_workspaces("overlay")
     for name, lost in (("0", 0), ("1", limits.TRASH_BYTES - 1), ("2", limits.TRASH_BYTES)):

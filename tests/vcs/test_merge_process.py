@@ -35,7 +35,7 @@ def answers(vcs: Repository, merger: Merger) -> list[Merge]:
 
 def test_one_git_answers_like_many(vcs: Repository) -> None:
     """Clean and conflicted merges, names like git's own answers, attributes that change between two merges."""
-    one, many = Merger(vcs._objects, vcs._landmarks), Merger(vcs._objects, vcs._landmarks)
+    one, many = Merger(vcs._objects, vcs._special_paths), Merger(vcs._objects, vcs._special_paths)
     assert one._unbuffered is not None
     many._unbuffered = None
     found = answers(vcs, one)
@@ -45,7 +45,7 @@ def test_one_git_answers_like_many(vcs: Repository) -> None:
 
 def test_the_same_git_serves_while_attributes_stay(vcs: Repository) -> None:
     """Most runs have one set of them."""
-    merger, private = Merger(vcs._objects, vcs._landmarks), vcs._private_of(None)
+    merger, private = Merger(vcs._objects, vcs._special_paths), vcs._private_of(None)
     served = set()
     for ours, theirs in (*PAIRS[:3], PAIRS[5]):
         merger._by_git(private, *trees(vcs, ours, theirs))
@@ -55,7 +55,7 @@ def test_the_same_git_serves_while_attributes_stay(vcs: Repository) -> None:
 
 def test_a_git_that_died_costs_nothing_but_time(vcs: Repository) -> None:
     """The merge is made by another one, and the next gets a new one to talk to."""
-    merger, private = Merger(vcs._objects, vcs._landmarks), vcs._private_of(None)
+    merger, private = Merger(vcs._objects, vcs._special_paths), vcs._private_of(None)
     wanted = merger._by_git(private, *trees(vcs, *PAIRS[0]))
     assert merger._process is not None
     os.kill(merger._process._git._process.pid, signal.SIGKILL)
@@ -66,7 +66,7 @@ def test_a_git_that_died_costs_nothing_but_time(vcs: Repository) -> None:
 
 def test_a_git_that_keeps_its_answers_to_itself_is_not_waited_for(vcs: Repository) -> None:
     """A program in its place that ends without a word is given up at once."""
-    merger, private = Merger(vcs._objects, vcs._landmarks), vcs._private_of(None)
+    merger, private = Merger(vcs._objects, vcs._special_paths), vcs._private_of(None)
     merger._unbuffered = "true"
     assert merger._by_git(private, *trees(vcs, *PAIRS[0])).tree is not None
     assert merger._process is None

@@ -13,7 +13,7 @@ import pytest
 from harness.errors import EnvironmentProblem
 from harness.model import limits
 from harness.vcs import places, removal
-from harness.vcs.room import Room
+from harness.vcs.disk import DiskSpace
 
 
 def _filled(folder: Path) -> Path:
@@ -90,10 +90,10 @@ def test_room_is_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: tuple[int, int], now: tuple[int, int], short: bool
 ) -> None:
     """By bytes, by files, by the share of what there was; and where nothing can be seen."""
-    room = Room(tmp_path / "gone")
+    room = DiskSpace(tmp_path / "gone")
     room.look()
-    assert room.is_short()
-    monkeypatch.setattr(Room, "_free", lambda _: before)
+    assert room.is_low()
+    monkeypatch.setattr(DiskSpace, "_free", lambda _: before)
     room.look()
-    monkeypatch.setattr(Room, "_free", lambda _: now)
-    assert room.is_short() == short
+    monkeypatch.setattr(DiskSpace, "_free", lambda _: now)
+    assert room.is_low() == short

@@ -42,9 +42,9 @@ def register(app: App) -> None:
 
         project = Project.at(options.here(directory), {"jobs": jobs, "sandbox": sandbox})
         project = outcome.listening(project, as_json=as_json, jsonl=jsonl, quiet=quiet)
-        wish = start.Wish(base=base, into=into, run_id=run_id, budget=budgets.parse(budget or ()))
-        wanted = goals.request(project, goal, terms.terms(name, check, max_steps, context), wish)
+        overrides = start.RunOverrides(base=base, into=into, run_id=run_id, budget=budgets.parse(budget or ()))
+        wanted = goals.request(project, goal, terms.terms(name, check, max_steps, context), overrides)
         outcome.notices(project)
         with outcome.watching(project, as_json=as_json, jsonl=jsonl, quiet=quiet) as watch:
-            state = start.start(project, wanted, wish, watch)
+            state = start.start(project, wanted, overrides, watch)
         return outcome.finish(project, state, land=land, as_json=as_json, jsonl=jsonl)

@@ -39,7 +39,7 @@ def register(app: App) -> None:
         from harness.ci import console, surroundings  # noqa: PLC0415 - the engine is loaded by the commands that run
         from harness.ci.job import Job, Order  # noqa: PLC0415 - as above
         from harness.cli import outcome, progress  # noqa: PLC0415 - as above
-        from harness.runs.start import Wish  # noqa: PLC0415 - as above
+        from harness.runs.start import RunOverrides  # noqa: PLC0415 - as above
 
         order = Order(
             plan=plan,
@@ -51,7 +51,7 @@ def register(app: App) -> None:
                 "speculate": speculate,
                 "strict_parent": strict_parent,
             },
-            wish=Wish(base=base, into=into),
+            overrides=RunOverrides(base=base, into=into),
             land=land,
             artifacts=artifacts and artifacts.absolute(),
         )

@@ -26,9 +26,9 @@ def register(app: App) -> None:
 
         root = demonstrating.make(directory)
         project = Project.at(root)
-        wish = start.Wish()
-        wanted = start.request(project, plans.load(str(root / ".orchestrix" / "demo.yaml"), root), wish)
+        overrides = start.RunOverrides()
+        wanted = start.request(project, plans.load(str(root / ".orchestrix" / "demo.yaml"), root), overrides)
         with outcome.watching(project, as_json=as_json, quiet=False) as watch:
-            state = start.start(project, wanted, wish, watch)
+            state = start.start(project, wanted, overrides, watch)
         outcome.finish(project, state, as_json=as_json, advise=False)
         return demonstrating.judge(state, output.say, root)

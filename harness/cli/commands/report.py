@@ -35,8 +35,8 @@ def register(app: App) -> None:
             raise NotFound(f"run {run_id} has no {name}.md yet", hint="reports are written as steps end")
         text = raw.decode("utf-8")
         if as_json:
-            twin = project.report(run_id, f"{name}.json")
-            body = {"report": json.loads(twin)} if twin else {}
+            found = project.report(run_id, f"{name}.json")
+            body = {"report": json.loads(found)} if found else {}
             output.emit({"run_id": run_id, "markdown": text, **body})
         elif sys.stdout.isatty():
             _render(text)

@@ -60,11 +60,11 @@ def register(app: App) -> None:
         from harness.runs import budgets, plans, start  # noqa: PLC0415 - as above
 
         loaded = plans.load(plan, here)
-        wish = start.Wish(base=base, into=into, run_id=run_id, budget=budgets.parse(budget or ()))
-        wanted = start.request(project, loaded, wish)
+        overrides = start.RunOverrides(base=base, into=into, run_id=run_id, budget=budgets.parse(budget or ()))
+        wanted = start.request(project, loaded, overrides)
         if dry_run:
             return outcome.dry_run(loaded, wanted, as_json=as_json)
         outcome.notices(project)
         with outcome.watching(project, as_json=as_json, jsonl=jsonl, quiet=quiet, verbose=verbose) as watch:
-            state = start.start(project, wanted, wish, watch)
+            state = start.start(project, wanted, overrides, watch)
         return outcome.finish(project, state, land=land, as_json=as_json, jsonl=jsonl)

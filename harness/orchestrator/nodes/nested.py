@@ -157,7 +157,7 @@ async def _execute(run: Run, task: TaskId) -> None:
         create.run(ctx.parts, lease, _request(ctx, task))
     state = await _carried_on(ctx, task, lease)
     if state.waiting is not None:
-        run.crew.waits[task] = state
+        run.tasks.waits[task] = state
         return
     ended = Reason(state.cancelling) if state.cancelling in _ENDED_EARLY else None
     ctx.journal.append(ending.returned(task, state, _why(state), ended))

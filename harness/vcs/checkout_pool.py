@@ -16,10 +16,10 @@ from pathlib import Path
 from harness.model import limits
 from harness.model.ids import TreeId
 from harness.model.late import dataclass
-from harness.vcs import places, removal, vouched
-from harness.vcs.landmarks import Landmarks
+from harness.vcs import index_stats, places, removal
 from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
+from harness.vcs.special_paths import SpecialPaths
 
 _CHOSEN_FLAGS = 0x400100FF  # linux/fs.h: those that a user may choose and that matter
 _ROOT_MODE = 0o700
@@ -35,15 +35,15 @@ class _Spare:
     index: Path
 
 
-class Spares:
+class CheckoutPool:
     """The checkouts of one repository's runs, as one process uses them.
 
     `allowed` only where nothing that a step started outlives it: a stranger would work on in the next step's files.
     """
 
-    def __init__(self, landmarks: Landmarks) -> None:
+    def __init__(self, special_paths: SpecialPaths) -> None:
         self.allowed = False
-        self._landmarks = landmarks
+        self._special_paths = special_paths
         self._in_use: dict[Path, TreeId] = {}
         self._spare: dict[Path, list[_Spare]] = {}
         self._lock = threading.Lock()
@@ -54,7 +54,7 @@ class Spares:
         if spare is not None:
             _move_in(spare, place)
         private.git(place.tree, place.index).run("read-tree", "--reset", "-u", tree)
-        if self.allowed and not self._landmarks.of(tree).gitlinks:
+        if self.allowed and not self._special_paths.of(tree).gitlinks:
             self._in_use[place.tree] = tree
 
     def keep(self, place: Place) -> bool:
@@ -86,9 +86,9 @@ class Spares:
         """The last one whose files were written by the same attributes: these say how content becomes a file."""
         with self._lock:
             spares = self._spare.get(place.run_dir, [])
-            wanted = self._landmarks.of(tree)
+            wanted = self._special_paths.of(tree)
             for spare in reversed(spares):
-                if not wanted.gitlinks and self._landmarks.of(spare.tree).attributes == wanted.attributes:
+                if not wanted.gitlinks and self._special_paths.of(spare.tree).attributes == wanted.attributes:
                     spares.remove(spare)
                     return spare
         return None
@@ -123,8 +123,8 @@ def _move_in(spare: _Spare, place: Place) -> None:
 
 def _strays(root: bytes, index: Path) -> Iterable[bytes]:
     """Everything that is not as it was checked out; raises ValueError when the root itself is not, or the index."""
-    known = vouched.by(index)
-    folders = vouched.folders(known)
+    known = index_stats.by(index)
+    folders = index_stats.folders(known)
     plain = _nature(os.path.dirname(root))  # noqa: PTH120 - bytes, as everywhere here
     if _nature(root) != (_ROOT_MODE | plain[0] & stat.S_ISGID, *plain[1:]):
         raise ValueError("somebody changed the directory itself")
@@ -135,7 +135,7 @@ def _strays(root: bytes, index: Path) -> Iterable[bytes]:
             for entry in entries:
                 path = above + entry.name
                 sign = known.get(path)
-                if sign is not None and vouched.is_untouched(entry, sign[0]):
+                if sign is not None and index_stats.is_untouched(entry, sign[0]):
                     continue
                 if path in folders and entry.is_dir(follow_symlinks=False) and _nature(entry.path) == plain:
                     waiting.append(path + b"/")

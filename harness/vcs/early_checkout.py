@@ -1,4 +1,4 @@
-"""A shared checkout that git makes while this process still loads what else it needs."""
+"""Starts the shared checkout of the probable base while the rest of the program still loads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.vcs.private import PrivateDir
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class EarlyCheckout:
     """Git at work in a folder. It holds the lock that keeps everybody out of there, and nobody else does."""
 
     folder: Path
@@ -20,7 +20,7 @@ class Begun:
     errand: Errand
 
     @classmethod
-    def at(cls, folder: Path, private: PrivateDir, tree: TreeId, lock: int) -> Begun:
+    def at(cls, folder: Path, private: PrivateDir, tree: TreeId, lock: int) -> EarlyCheckout:
         """Starts it with a lock that is held, which the caller may let go of then; raises OSError."""
         places.make_private(folder / "tree")
         git = private.git(folder / "tree", folder / "index")

@@ -7,27 +7,27 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 
 from harness.model.ids import TreeId
-from harness.vcs import vouched
-from harness.vcs.composed import Composer, Job
+from harness.vcs import index_stats
 from harness.vcs.ignored import Ignored
-from harness.vcs.landmarks import Landmarks
+from harness.vcs.index_stats import Sign, is_untouched
 from harness.vcs.objects import Objects
 from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
+from harness.vcs.special_paths import SpecialPaths
+from harness.vcs.tree_composer import Composer, Job
 from harness.vcs.trees import Entries, Entry
 from harness.vcs.upper import OWN, Fate, File, Folder, Reader, Unusual, is_bookkeeping
-from harness.vcs.vouched import Sign, is_untouched
 
 _MANY = 5_000
 
 
-class Compared:
+class CheckoutSnapshot:
     """Snapshots of checkouts over one object store."""
 
-    def __init__(self, objects: Objects, landmarks: Landmarks) -> None:
+    def __init__(self, objects: Objects, special_paths: SpecialPaths) -> None:
         self._objects = objects
-        self._landmarks = landmarks
-        self._composer = Composer(objects, landmarks)
+        self._special_paths = special_paths
+        self._composer = Composer(objects, special_paths)
 
     def tree(
         self, place: Place, private: PrivateDir, start: TreeId, left_out: Iterable[str], ignored: Ignored
@@ -38,18 +38,20 @@ class Compared:
 
     def _look(self, place: Place, start: TreeId, left_out: Collection[bytes]) -> Folder:
         """Raises Unusual, and OSError where something cannot be read."""
-        if self._landmarks.of(start).gitlinks:
+        if self._special_paths.of(start).gitlinks:
             raise Unusual("a submodule")
         try:
-            known = vouched.by(place.index)
+            known = index_stats.by(place.index)
         except ValueError as error:
             raise Unusual(str(error)) from error
-        return _Look(self._objects, self._landmarks, known).read(place.tree, start, left_out)
+        return _Look(self._objects, self._special_paths, known).read(place.tree, start, left_out)
 
 
 class _Look(Reader):
-    def __init__(self, objects: Objects, landmarks: Landmarks, known: Mapping[bytes, tuple[Sign, bytes]]) -> None:
-        super().__init__(objects, landmarks)
+    def __init__(
+        self, objects: Objects, special_paths: SpecialPaths, known: Mapping[bytes, tuple[Sign, bytes]]
+    ) -> None:
+        super().__init__(objects, special_paths)
         self._known = known
         self._left = _MANY
 

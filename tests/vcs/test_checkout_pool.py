@@ -13,9 +13,9 @@ import pytest
 
 from harness.model import limits
 from harness.model.changes import Workspace
-from harness.vcs import spares
+from harness.vcs import checkout_pool
+from harness.vcs.disk import DiskSpace
 from harness.vcs.repository import Repository
-from harness.vcs.room import Room
 from tests.vcs.conftest import RUN, Checkout, vouch_for_all
 from tests.vcs.test_layered import NAMES, RULES, edit
 
@@ -149,7 +149,7 @@ def test_other_attributes_need_another_checkout(project: Checkout, vcs: Reposito
     retired(vcs, "0")
     start = project.commit("attributes", **{".gitattributes": "*.txt text eol=crlf\n"})
     assert (used(vcs, "1", start).path / "a.txt").read_bytes() == b"a.txt\r\n"
-    assert [spare.files.name for spare in vcs._spares._spare[vcs.state_dir / RUN]] == ["0"]
+    assert [spare.files.name for spare in vcs._pool._spare[vcs.state_dir / RUN]] == ["0"]
 
 
 def test_a_tree_with_submodules_is_never_used_again(project: Checkout, vcs: Repository) -> None:
@@ -162,7 +162,7 @@ def test_a_tree_with_submodules_is_never_used_again(project: Checkout, vcs: Repo
     retired(vcs, "0")
     used(vcs, "1", plain)
     retired(vcs, "1")
-    assert [spare.files.name for spare in vcs._spares._spare[vcs.state_dir / RUN]] == ["1"]
+    assert [spare.files.name for spare in vcs._pool._spare[vcs.state_dir / RUN]] == ["1"]
     assert seen(used(vcs, "2", start).path)["module"][-1] is None
 
 
@@ -178,16 +178,16 @@ def test_only_so_many_are_put_by(project: Checkout, vcs: Repository, monkeypatch
     assert list((run_dir / "trees").iterdir()) == []
     vcs.forget_run(RUN)
     assert not run_dir.exists()
-    assert vcs._spares._spare == {}
+    assert vcs._pool._spare == {}
 
 
 def test_none_is_put_by_where_the_disk_is_short(
     project: Checkout, vcs: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Room for the user comes first."""
+    """DiskSpace for the user comes first."""
     used(vcs, "0"), used(vcs, "1")
     retired(vcs, "0")
-    monkeypatch.setattr(Room, "is_short", lambda _: True)
+    monkeypatch.setattr(DiskSpace, "is_low", lambda _: True)
     retired(vcs, "1")
     assert not list((vcs.state_dir / RUN / "spare").iterdir())
     assert vcs.workspaces() == []
@@ -222,7 +222,7 @@ def test_a_spare_that_cannot_be_looked_at_is_let_go(project: Checkout, vcs: Repo
     for number, harm in enumerate((_cut, _open_to_all, _mark)):
         used(vcs, f"{number}a")
         retired(vcs, f"{number}a")
-        (spare,) = vcs._spares._spare[vcs.state_dir / RUN]
+        (spare,) = vcs._pool._spare[vcs.state_dir / RUN]
         harm(spare)
         again = used(vcs, f"{number}b")
         assert project.git("status", "--porcelain", cwd=again.path) == ""
@@ -232,13 +232,13 @@ def test_a_spare_that_cannot_be_looked_at_is_let_go(project: Checkout, vcs: Repo
         vcs.remove_workspace(RUN, f"{number}b")
 
 
-def _cut(spare: spares._Spare) -> None:
+def _cut(spare: checkout_pool._Spare) -> None:
     os.truncate(spare.index, 40)
 
 
-def _open_to_all(spare: spares._Spare) -> None:
+def _open_to_all(spare: checkout_pool._Spare) -> None:
     spare.files.chmod(0o777)
 
 
-def _mark(spare: spares._Spare) -> None:
+def _mark(spare: checkout_pool._Spare) -> None:
     os.setxattr(spare.files, "user.mark", b"x")

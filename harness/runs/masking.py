@@ -20,14 +20,14 @@ _SECRET_FORM = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Discretion:
+class Masking:
     """`secrets` and `places` map what must not be told to what stands in its stead."""
 
     secrets: Mapping[str, str]
     places: Mapping[str, str]
 
     @classmethod
-    def of(cls, environ: Mapping[str, str], passed: Iterable[str], places: Mapping[str, str]) -> Discretion:
+    def of(cls, environ: Mapping[str, str], passed: Iterable[str], places: Mapping[str, str]) -> Masking:
         """Secret are the variables that are named like one, and those that the settings pass on to agents."""
         named = {name for name in environ if _SECRET_NAME.search(name)} | set(passed)
         secrets = {environ[name]: f"<{name}>" for name in sorted(named) if len(environ.get(name, "")) >= _SHORTEST}

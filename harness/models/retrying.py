@@ -16,7 +16,7 @@ Result = TypeVar("Result", Answer[Any], Turn)
 _PASSING = {ModelFault.RATE_LIMIT, ModelFault.UNREACHABLE}
 
 
-async def patiently(call: Callable[[int], Awaitable[Result]], timeout_ms: int) -> Result:
+async def with_retries(call: Callable[[int], Awaitable[Result]], timeout_ms: int) -> Result:
     """Calls `call` with the milliseconds that are left; raises the last ModelFailed. The usage of all tries is counted."""
     deadline = time.monotonic() + timeout_ms / 1000
     spent = Usage()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.runs.discretion import Discretion
+from harness.runs.masking import Masking
 
 ENVIRON = {
     "OPENAI_API_KEY": "one-two-three",
@@ -14,7 +14,7 @@ ENVIRON = {
 
 def test_secrets_and_places_are_replaced_longest_first() -> None:
     """Named like a secret or passed on purpose; a short value is a word; a place inside another keeps its own name."""
-    hide = Discretion.of(ENVIRON, ["MINE", "UNSET"], {"/h": "<home>", "/h/ws/0": "<workspace>", "/": "<root>"})
+    hide = Masking.of(ENVIRON, ["MINE", "UNSET"], {"/h": "<home>", "/h/ws/0": "<workspace>", "/": "<root>"})
     assert hide.text("one-two-three abc passed-on-purpose /h/ws/0/f /h/x /usr/local/bin") == (
         "<OPENAI_API_KEY> abc <MINE> <workspace>/f <home>/x /usr/local/bin"
     )
@@ -22,7 +22,7 @@ def test_secrets_and_places_are_replaced_longest_first() -> None:
 
 def test_well_known_forms_are_replaced_whoever_they_belong_to() -> None:
     """Keys of providers, tokens of forges, private keys."""
-    hide = Discretion.of({}, [], {})
+    hide = Masking.of({}, [], {})
     forms = (
         "sk-ant-" + "a1" * 20,
         "ghp_" + "a1" * 18,
@@ -36,13 +36,13 @@ def test_well_known_forms_are_replaced_whoever_they_belong_to() -> None:
 
 def test_every_text_of_a_value_is_looked_at() -> None:
     """Names, lists and numbers of usage and criteria."""
-    hide = Discretion.of(ENVIRON, [], {})
+    hide = Masking.of(ENVIRON, [], {})
     told = {"one-two-three": [{"a": "one-two-three"}, 1, None, True]}
     assert hide.value(told) == {"<OPENAI_API_KEY>": [{"a": "<OPENAI_API_KEY>"}, 1, None, True]}
 
 
 def test_a_secret_in_a_content_is_named() -> None:
     """By the name of its variable, never by its value."""
-    hide = Discretion.of(ENVIRON, [], {})
+    hide = Masking.of(ENVIRON, [], {})
     assert hide.betrayed(b"\xff one-two-three") == "<OPENAI_API_KEY>"
     assert hide.betrayed(b"nothing") is None

@@ -1,4 +1,4 @@
-"""What a program tells of its work: its lines of JSON, its document or its text, folded into one value."""
+"""Reads what an agent program printed: JSON lines, one JSON document or plain text, folded into one value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"\$?([\d,]*\.?\d+)\s*([kKmM]?)")
 _SHOWN_CHARS = 500
 
 
-class Told:
+class AgentOutput:
     """Grows line by line; what it was told last counts, or the sum where a rule adds."""
 
     def __init__(self, output: Output) -> None:

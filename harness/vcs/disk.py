@@ -1,4 +1,4 @@
-"""How much of a disk has gone since one last looked, whoever took it: when it is much, a trash should not wait."""
+"""Decides when free disk space fell so far that trash must be emptied now."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.model import limits
 
 
-class Room:
+class DiskSpace:
     """The file system that holds a folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -19,7 +19,7 @@ class Room:
         """Remembers what is free now; a folder that cannot be looked at has no room."""
         self._bytes, self._files = self._free()
 
-    def is_short(self) -> bool:
+    def is_low(self) -> bool:
         """Whether much less is free than when one looked, measured by the limits and by what there was."""
         free, files = self._free()
         most = min(limits.TRASH_BYTES, self._bytes // limits.TRASH_SHARE)

@@ -1,4 +1,4 @@
-"""The work under way: one asyncio task for each decision that takes time, so that steps run side by side."""
+"""The asyncio tasks of a run: one for each decision that takes time, so that steps run side by side."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.model.ids import TaskId
 from harness.model.state import RunState
 
 
-class Crew:
+class RunningTasks:
     """What nodes start and the loop waits for; leaving it ends what is left and raises the first error."""
 
     def __init__(self, ctx: Context) -> None:

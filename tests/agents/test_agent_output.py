@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from harness.agents.agent_output import AgentOutput
 from harness.agents.profile import Output
-from harness.agents.told import Told
 
 _CLAUDE_LIKE = {
     "lines": [
@@ -23,8 +23,8 @@ _CLAUDE_LIKE = {
 }
 
 
-def _told(*events: object, output: dict | None = None) -> Told:
-    told = Told(Output.model_validate(output or _CLAUDE_LIKE))
+def _told(*events: object, output: dict | None = None) -> AgentOutput:
+    told = AgentOutput(Output.model_validate(output or _CLAUDE_LIKE))
     for event in events:
         told.line(event if isinstance(event, bytes) else json.dumps(event).encode())
     return told
@@ -113,6 +113,6 @@ def test_text_is_read_by_named_groups() -> None:
 
 def test_a_line_of_text_can_be_the_last() -> None:
     """Only where the profile says so."""
-    assert Told(Output(ends="^Exit:$")).line(b"Exit:") is True
-    assert Told(Output(ends="^Exit:$")).line(b"Exit: later") is False
-    assert Told(Output()).line(b"Exit:") is False
+    assert AgentOutput(Output(ends="^Exit:$")).line(b"Exit:") is True
+    assert AgentOutput(Output(ends="^Exit:$")).line(b"Exit: later") is False
+    assert AgentOutput(Output()).line(b"Exit:") is False

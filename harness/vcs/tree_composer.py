@@ -17,10 +17,10 @@ from harness.model.late import dataclass
 from harness.vcs import rules, trees
 from harness.vcs.git import Git, check_time
 from harness.vcs.ignored import Ignored
-from harness.vcs.landmarks import Landmarks
 from harness.vcs.objects import Objects
 from harness.vcs.places import Place
 from harness.vcs.private import PrivateDir
+from harness.vcs.special_paths import SpecialPaths
 from harness.vcs.trees import Entries, Entry
 from harness.vcs.unconverted import Candidate, Unconverted
 from harness.vcs.upper import Fate, File, Folder, Unusual
@@ -44,11 +44,11 @@ class Job:
 class Composer:
     """Makes trees over one object store."""
 
-    def __init__(self, objects: Objects, landmarks: Landmarks) -> None:
+    def __init__(self, objects: Objects, special_paths: SpecialPaths) -> None:
         self._objects = objects
-        self._landmarks = landmarks
+        self._special_paths = special_paths
         self._rules = rules.Memory()
-        self._unconverted = Unconverted(objects, landmarks)
+        self._unconverted = Unconverted(objects, special_paths)
 
     def tree(self, job: Job, look: Callable[[Collection[bytes]], Folder], left_out: Iterable[str]) -> TreeId | None:
         """`look` says what changed, but for the paths it is given; None where only git itself can tell."""
@@ -66,7 +66,7 @@ class Composer:
         new = [path for path, file in changed.files() if file.before is None]
         ignores = (
             self._rules.of(job.private).ignores
-            or self._landmarks.of(job.start).ignores
+            or self._special_paths.of(job.start).ignores
             or any(path.endswith(b".gitignore") for path in new)
         )
         if new and ignores:
@@ -81,7 +81,7 @@ class Composer:
         files = list(changed.files())
         converts = (
             self._rules.of(job.private).converts
-            or bool(self._landmarks.of(job.start).attributes)
+            or bool(self._special_paths.of(job.start).attributes)
             or any(path.endswith(b".gitattributes") for path, _ in files)
         )
         by_git = []

@@ -22,7 +22,7 @@ class Found:
 _NOTHING = Found()
 
 
-class Landmarks:
+class SpecialPaths:
     """A memory over one object store; a tree's id decides its content, so nothing here ever becomes stale."""
 
     def __init__(self, objects: Objects) -> None:
