@@ -25,6 +25,7 @@ import os, signal, sys, time
 signal.signal(15, signal.SIG_IGN)
 if os.fork() == 0:
     os.setsid()
+    time.sleep(600)  # it says nothing: the words of one of the two end the conversation, and the other's pipe breaks
 print('ready', flush=True)
 time.sleep(600)
 """
