@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.config import race_checks
 from harness.model import candidates, globs, limits, nesting, within
 from harness.model import contract as contracts
 from harness.model.needs import Problem
@@ -21,7 +20,7 @@ def check(plan: Plan) -> list[Problem]:
         for idx, step in enumerate(plan.steps)
         for problem in (
             *_way(idx, step, _agent(plan, step)),
-            *race_checks.check(idx, step, plan),
+            *_race(idx, step, plan),
             *_patterns(idx, step),
             *_nested(plan, idx, step),
         )
@@ -104,3 +103,22 @@ def _patterns(idx: int, step: Step) -> Iterator[Problem]:
         wrong = globs.problem(pattern)
         if wrong is not None:
             yield Problem(("steps", idx, "owns", place), f"{pattern!r:.80} {wrong[0]}", wrong[1][:500])
+
+
+def _race(idx: int, step: Step, plan: Plan) -> Iterator[Problem]:
+    """Everything wrong with a step's `candidates` and `budget`."""
+    wanted = step.candidates
+    where = ("steps", idx, "candidates")
+    if wanted is not None and step.actions is not None:
+        yield Problem(where, "the same actions give the same result each time", "remove `candidates`")
+    elif isinstance(wanted, list):
+        own = next((name for name in ("command", "agent") if getattr(step, name) is not None), None)
+        if own:
+            yield Problem(where, f"a list of agents and `{own}` both say who does the step", f"remove `{own}`")
+        for name in ("actions", "command"):
+            if name in wanted:
+                yield Problem(where, f"the agent {name} cannot be one of several", "name agents of the settings")
+    if step.budget is not None and wanted is None and plan.defaults.candidates is None:
+        yield Problem(
+            ("steps", idx, "budget"), "limits how many candidates start, but there is one", "add `candidates`"
+        )

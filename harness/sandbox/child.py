@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from harness.errors import EnvironmentProblem
 from harness.ports import OnOutput
-from harness.sandbox.lines import Lines
-from harness.sandbox.output import Transcript
+from harness.sandbox.output import Lines, Transcript
 
 _READ_BYTES = 1024 * 1024
 _DEATH_SECONDS = 10.0

@@ -1,4 +1,4 @@
-"""Opening a database file: for writing (durable, migrated), or to look at it without changing anything."""
+"""A database file: opening it for writing or reading, its transactions, and whether it is still the same file."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, NamedTuple
 
 from harness.errors import NotFound
 from harness.model import limits
 from harness.store import migrate
+
+Identity = tuple[int, int]  # of a file on its disk
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
@@ -91,3 +95,63 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     )
     db.row_factory = sqlite3.Row
     return db
+
+
+class Transaction:
+    """All of the statements inside, or none of them: begins, then commits, or rolls back after an error.
+
+    A failed COMMIT may have been done: what was `folded` from the log before it is no longer trusted. A class, as a
+    generator would cost an append more than what is done here.
+    """
+
+    def __init__(self, db: sqlite3.Connection, begin: str, folded: dict[str, Any]) -> None:
+        self._db = db
+        self._begin = begin
+        self._folded = folded
+
+    def __enter__(self) -> None:
+        self._db.execute(self._begin)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._undo()
+            return
+        try:
+            self._db.execute("COMMIT")
+        except BaseException:
+            self._undo()
+            raise
+
+    def _undo(self) -> None:
+        self._folded.clear()
+        with suppress(sqlite3.Error):
+            self._db.execute("ROLLBACK")
+
+
+class Files(NamedTuple):
+    """The database and its write-ahead log as they are on the disk now: nothing finds an append to a file that was taken away."""
+
+    database: Identity | None
+    log: Identity | None
+    size: int
+
+    @classmethod
+    def of(cls, database: str) -> Files:
+        identity, size = _stat(database)
+        return cls(identity, _stat(f"{database}-wal")[0], size)
+
+    def harm(self, now: Files) -> str:
+        """What happened to these files since; empty when they are still the same. A database never shrinks by itself."""
+        if (now.database, now.log) != (self.database, self.log):
+            return "was removed or replaced while it was in use"
+        return "was cut short while it was in use" if now.size < self.size else ""
+
+
+def _stat(path: str) -> tuple[Identity | None, int]:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - twice for each append, where pathlib costs as much as the system call
+    except FileNotFoundError:
+        return None, 0
+    return (found.st_dev, found.st_ino), found.st_size

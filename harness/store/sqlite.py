@@ -17,9 +17,8 @@ from harness.model.ids import RunId
 from harness.model.state import RunState, initial
 from harness.ports import Clock, Lease
 from harness.store import audit, connection, faults, leases, log, projection, queries
-from harness.store.files import Files
+from harness.store.connection import Files, Transaction
 from harness.store.leases import Held
-from harness.store.transaction import Transaction
 
 _PAGE = 500
 _open: weakref.WeakSet[SqliteStore] = weakref.WeakSet()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from harness.model.late import dataclass
@@ -10,10 +10,10 @@ from harness.model.supervision import Verdict
 from harness.supervisor import boundary, control_flow, kernel, scope
 from harness.supervisor.assembly import Assembly
 from harness.supervisor.contracts import SubgraphContract
+from harness.supervisor.records import Budgets
 from harness.supervisor.refusals import RegistryInvalid
 from harness.supervisor.scope import Place, Scope
-from harness.supervisor.slices import INTERNAL, Internal, State, internal_of
-from harness.supervisor.turn import arrive
+from harness.supervisor.slices import INTERNAL, RESPONSE, Internal, State, internal_of
 
 RunChild = Callable[[str, State, Any], Awaitable[State]]
 
@@ -30,7 +30,7 @@ class Level:
 async def take(level: Level, here: Place, state: State, config: Any) -> State:
     """Take the step that belongs to a place."""
     assembly = level.assembly
-    state = arrive(
+    state = _arrived(
         state, here, level.scope.views, hierarchical=assembly.hierarchical, guarded=bool(assembly.allowlists)
     )
     internal = kernel.step(internal_of(state))
@@ -134,3 +134,36 @@ def _refused(state: State, internal: Internal, subgraph_id: str, kind: str, mess
     verdict = Verdict("FALLBACK", internal.get("last_supervisor"), subgraph_id, f"{kind} of {subgraph_id!r}: {message}")
     failure = {"subgraph_id": subgraph_id, "node": subgraph_id, "error": kind, "message": message}
     return kernel.call_failed(state, internal, verdict, failure)
+
+
+def _arrived(state: State, here: Place, supervisors: Iterable[str], *, hierarchical: bool, guarded: bool) -> State:
+    """The state as this step may use it: unchanged within a turn, with fresh counters at the start of one.
+
+    Counting and tracing are on with subgraphs or budgets, tracing also with allowlists (`guarded`); a flat graph
+    without any of them keeps the few keys that it always had. The phase tells a first step from a later one: a
+    supervisor expects `routing`, and found at `acting` the turn before it was abandoned (an exception, or an interrupt
+    that was never resumed).
+    """
+    old = internal_of(state)
+    phase = old.get("phase")
+    if phase == kernel.ROUTING or (phase == kernel.ACTING and here.kind != "supervisor"):
+        return state
+    dropped = kernel.OWNED | {f"{name}_iteration" for name in supervisors}
+    fresh: Internal = {key: value for key, value in old.items() if key not in dropped}
+    fresh["phase"] = kernel.ROUTING
+    limited = hierarchical or old.get("budgets") is not None
+    if limited:
+        fresh["budgets"] = Budgets.of(old.get("budgets")).as_dict()
+    if limited or guarded:
+        fresh |= {"call_stack": [], "decision_trace": [], "visited_subgraphs": {}, "step_count": 0}
+    return {**_without_stale_stop(state, old), INTERNAL: fresh}
+
+
+def _without_stale_stop(state: State, old: Internal) -> State:
+    """A safe stop of the last turn must not end this one: its `terminal` goes, and its reason where that was all."""
+    reason = kernel.stopped_by(old)
+    response = state.get(RESPONSE)
+    if reason is None or not isinstance(response, dict) or response.get("response_type") != "terminal":
+        return state
+    stale = {"response_type"} | ({"response_message"} if response.get("response_message") == reason else set())
+    return {**state, RESPONSE: {key: value for key, value in response.items() if key not in stale}}

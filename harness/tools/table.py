@@ -6,20 +6,7 @@ from collections.abc import Mapping
 
 from harness.errors import ToolFailed
 from harness.model.plan import ApplyPatch, DeleteFile, EditFile, MoveFile, WriteFile
-from harness.tools import (
-    apply_patch,
-    delegate,
-    files,
-    finish,
-    git_diff,
-    glob,
-    grep,
-    list_dir,
-    patch,
-    run,
-    shell,
-    synthesize,
-)
+from harness.tools import apply_patch, delegate, files, finish, patch, run, search, shell, synthesize
 from harness.tools.tool import Reach, Tool, on_files
 
 
@@ -45,9 +32,9 @@ def _patched_paths(arguments: ApplyPatch) -> list[str]:
 
 TOOLS: Mapping[str, Tool] = {
     "read_file": Tool("Read a text file.", files.ReadFile, on_files(files.read_file)),
-    "list_dir": Tool("List a directory; `.` is the root.", list_dir.ListDir, on_files(list_dir.list_dir)),
-    "glob": Tool("Find files by a pattern such as src/**/*.py.", glob.Glob, on_files(glob.glob)),
-    "grep": Tool("Search files with an extended regular expression.", grep.Grep, grep.grep),
+    "list_dir": Tool("List a directory; `.` is the root.", search.ListDir, on_files(search.list_dir)),
+    "glob": Tool("Find files by a pattern such as src/**/*.py.", search.Glob, on_files(search.glob)),
+    "grep": Tool("Search files with an extended regular expression.", search.Grep, search.grep),
     "write_file": Tool("Create or replace a file.", WriteFile, on_files(files.write_file), _one_path),
     "edit_file": Tool(
         "Replace one piece of text that stands in a file exactly once.", EditFile, on_files(files.edit_file), _one_path
@@ -59,7 +46,7 @@ TOOLS: Mapping[str, Tool] = {
     ),
     "run": Tool("Run a command.", run.Run, _run),
     "shell": Tool("Run a shell command in the worktree.", shell.Shell, shell.shell),
-    "git_diff": Tool("Show what has changed so far.", git_diff.GitDiff, git_diff.git_diff),
+    "git_diff": Tool("Show what has changed so far.", search.GitDiff, search.git_diff),
     "synthesize": Tool(
         "Combine files into one text that answers a question about them.",
         synthesize.Synthesize,

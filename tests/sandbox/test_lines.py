@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.model import limits
-from harness.sandbox.lines import Lines
+from harness.sandbox.output import Lines
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
