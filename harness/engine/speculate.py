@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 
 from harness.engine import combine, delegate, gate, tripwire
 from harness.engine.context import Context
@@ -58,8 +58,12 @@ async def abandon(ctx: Context, task: TaskId) -> None:
     """The step is refused: what was begun for it, or on the assumption that it passes, is ended and forgotten."""
     doomed = {one for one, guess in ctx.guesses.items() if one == task or task in guess.assumes}
     if doomed:
-        await _end(ctx, doomed)
-        await tripwire.look(ctx)  # while they still are in flight: nobody else answers for what they did
+        at_work = [one for one in doomed if not ctx.guesses[one].work.done()]
+        with ExitStack() as stack:
+            for one in at_work:  # nobody else answers for what their programs do when they are ended
+                stack.enter_context(ctx.flying(one))
+            await _end(ctx, doomed)
+            await tripwire.look(ctx)
         _forget(ctx, doomed, f"step {task} was not integrated on the assumed head")
 
 
