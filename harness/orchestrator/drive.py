@@ -25,7 +25,8 @@ async def drive(ctx: Context) -> None:
         await _carry_out(run, _left_over(ctx))
         while not (ctx.journal.state.ended or ctx.journal.state.waiting or ctx.journal.state.cancelling):
             await _tick(run, maintenance)
-        tasks.end()
+        if ctx.journal.state.cancelling:  # else what is left of a task that closed its step goes on to its end
+            tasks.end()
         if ctx.journal.state.waiting:
             maintenance.checkpoint()
         elif ctx.nest is None:

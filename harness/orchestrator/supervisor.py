@@ -1,4 +1,4 @@
-"""The supervisor of a run: judges every routing decision by the rules of hierarchical execution. Pure.
+"""The supervisor of a run: judges every routing decision by the rules of hierarchical execution; it only reads.
 
 A decision that one of them forbids is not carried out: it is logged as a safe stop (`STOP_GLOBAL` with its
 `termination_reason`), and the run is closed. The log of `routing_decision` is the decision trace.
@@ -22,11 +22,14 @@ def budgets(state: RunState) -> Budgets:
 
 
 def judge(ctx: Context, decision: Decision, step: int) -> Verdict:
-    """What the decision is, `step` being its number; a stop with a termination where a rule forbids it."""
+    """What the decision is, `step` being its number; a stop with a termination where a rule forbids it.
+
+    The end of a run is never one decision too many.
+    """
     state, who, node = ctx.journal.state, decision.persona, decision.node
-    stop = supervision.over_steps(step, budgets(state).max_steps, who, node) or supervision.off_allowlist(
-        allowlists.of(who, ctx.options.allowlists), who, node, decision.reason
-    )
+    stop = supervision.off_allowlist(allowlists.of(who, ctx.options.allowlists), who, node, decision.reason)
+    if stop is None and node != router.FINALIZER:
+        stop = supervision.over_steps(step, budgets(state).max_steps, who, node)
     if stop is None and node == router.INITIAL:
         stop = supervision.over_reentry(len(state.rounds) + 1, budgets(state).max_reentry, who, node)
     if stop is None and node in (router.SPAWN, router.NESTED):

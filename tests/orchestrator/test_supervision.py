@@ -77,6 +77,13 @@ def test_one_decision_too_many_ends_the_run(bench: Workbench) -> None:
     assert [step["close_reason"] for step in again.steps][1:] == ["max_steps_exceeded", "merged", "merged"]
 
 
+def test_a_run_that_needs_all_of_its_decisions_ends_well(bench: Workbench) -> None:
+    """Two for its step; the end is not one too many."""
+    done = bench.run(write("x.txt", "x\n"), flags=("--run-id", "r1", "--budget", "max_steps=2"))
+    assert (done.code, done.reasons) == (0, ["merged"])
+    assert [fact["step"] for fact in decisions(bench)] == [1, 2, 3]
+
+
 @pytest.mark.parametrize("where", ["settings", "plan"])
 def test_a_level_too_deep_ends_the_run(bench: Workbench, where: str) -> None:
     """Before anything is planned for it."""
