@@ -184,7 +184,13 @@ def test_a_submodule_that_is_not_checked_out_is_moved(
     project: Workbench, library: tuple[Workbench, str, str], kind: str, ending: str
 ) -> None:
     """Staged, committed, and with the commit alone to tell: an empty directory does not say which commit it stands for."""
-    step = shell(f"git mv sub moved && echo more >> a.txt {ENDINGS[ending]}", owns=["**"])
+    # An overlay of an unprivileged user cannot rename a directory of the start point: there the same is done without.
+    by_hand = (
+        "git rm -q --cached sub && rmdir sub && mkdir moved && git config -f .gitmodules submodule.sub.path moved"
+        f" && git add .gitmodules && git update-index --add --cacheinfo 160000,{library[1]},moved"
+    )
+    moved = f"{{ git mv sub moved || {{ {by_hand}; }}; }}"
+    step = shell(f"{moved} && echo more >> a.txt {ENDINGS[ending]}", owns=["**"])
     done = project.run(step, flags=("--workspace", kind, "--sandbox", "bwrap"))
     assert (done.code, done.reasons) == (0, ["merged"]), done.out
     assert gitlink(project, done.data["head"], "moved") == f"160000 commit {library[1]} moved"
