@@ -248,7 +248,7 @@ KINDS: dict[str, Kind] = {
     "budget.max_reentry": Kind(
         None, _whole(1, limits.RUN_REENTRY), _number, "nested runs of one task, and plans of one goal"
     ),
-    "allowlists": Kind({}, allowlists.parse, _table, "the nodes that each persona may be sent to"),
+    "allowlists": Kind({}, allowlists.parse, _table, "the nodes that each persona may be sent to", personal=True),
     "model.name": Kind(None, _model, str, "the language model: openai:NAME, anthropic:NAME or scripted:FILE"),
     "model.base_url": Kind(None, _address, str, "where the model is, if not at its provider", personal=True),
     "model.structured": Kind(

@@ -60,7 +60,7 @@ async def abandon(ctx: Context, task: TaskId) -> None:
     if doomed:
         at_work = [one for one in doomed if not ctx.guesses[one].work.done()]
         with ExitStack() as stack:
-            for one in at_work:  # nobody else answers for what their programs do when they are ended
+            for one in at_work:  # what their programs do while they are ended is theirs
                 stack.enter_context(ctx.flying(one))
             await _end(ctx, doomed)
             await tripwire.look(ctx)

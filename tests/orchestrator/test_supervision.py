@@ -113,9 +113,9 @@ def test_the_same_subgraph_too_often_ends_the_run(bench: Workbench) -> None:
     assert [run["run_id"] for run in bench.call("list", "--all", "--json").data["runs"]] == ["r1-s0n2", "r1-s0", "r1"]
 
 
-def test_a_persona_goes_where_its_allowlist_lets_it(bench: Workbench) -> None:
+def test_a_persona_goes_where_its_allowlist_lets_it(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     """A setting narrows it; what it no longer holds ends the run."""
-    configured(bench, '[allowlists]\nAGENT_SUBAGENT = ["task_executor"]\n')
+    monkeypatch.setenv("ORCHESTRIX_ALLOWLISTS", '{"AGENT_SUBAGENT": ["task_executor"]}')
     done = bench.run(parent(write("p/a.txt", "a\n")), flags=("--run-id", "r1"))
     assert (done.code, done.reasons) == (5, ["allowlist_violation"]), done.out
     assert "'spawn_subAgent' is not on the allowlist of 'AGENT_SUBAGENT'" in done.steps[0]["message"]
@@ -123,18 +123,25 @@ def test_a_persona_goes_where_its_allowlist_lets_it(bench: Workbench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("given", "says"),
     [
-        ('AGENT_NOBODY = ["task_executor"]', "'AGENT_NOBODY' is no persona"),
-        ('AGENT_PARENT = ["task_executor"]', "AGENT_PARENT is never sent to 'task_executor'"),
-        ("AGENT_PARENT = 7", "must be a list of nodes"),
+        ('{"AGENT_NOBODY": ["task_executor"]}', "'AGENT_NOBODY' is no persona"),
+        ('{"AGENT_PARENT": ["task_executor"]}', "AGENT_PARENT is never sent to 'task_executor'"),
+        ('{"AGENT_PARENT": 7}', "must be a list of nodes"),
     ],
 )
-def test_a_wrong_allowlist_is_named(bench: Workbench, text: str, says: str) -> None:
+def test_a_wrong_allowlist_is_named(bench: Workbench, monkeypatch: pytest.MonkeyPatch, given: str, says: str) -> None:
     """Narrowing only: a persona is never sent where the harness does not send it."""
-    configured(bench, f"[allowlists]\n{text}\n")
+    monkeypatch.setenv("ORCHESTRIX_ALLOWLISTS", given)
     refused = bench.call("config", "show")
     assert (refused.code, says in refused.err) == (3, True), refused
+
+
+def test_a_repository_does_not_decide_about_allowlists(bench: Workbench) -> None:
+    """It could give back what the user took away."""
+    configured(bench, '[allowlists]\nAGENT_SUBAGENT = ["task_executor"]\n')
+    refused = bench.call("config", "show")
+    assert (refused.code, "allowlists" in refused.err) == (3, True), refused
 
 
 def test_every_node_is_on_some_allowlist() -> None:
